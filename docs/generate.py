@@ -28,8 +28,9 @@ from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, Builtin
 from gamedsl.players.table import PLAYERS, player_spec
 from gamedsl.prompting.labels import STYLES
-from gamedsl.recipe.methods import METHODS, default_of, table
+from gamedsl.recipe.methods import METHODS, default_of, method_spec, table
 from gamedsl.recipe.schema import train_schema
+from gamedsl.runs.record_fields import FIELDS
 from gamedsl.tables.markdown import markdown_rows
 from gamedsl.tables.model import Table, text_columns
 
@@ -84,6 +85,7 @@ def reference() -> Iterator[str]:
     yield from calls()
     yield from labels()
     yield from recipe()
+    yield from records()
     yield from players()
     yield from commands()
     yield from proofs()
@@ -223,6 +225,25 @@ def recipe() -> Iterator[str]:
                 default += f"; `{method}`: `{default_text(own)}`"
         rows.append((f"`{key.name}`", default, key.accepts(), key.doc))
     yield from rows_of(("key", "default", "accepts", "meaning"), rows)
+
+
+def records() -> Iterator[str]:
+    yield "\n## Records of a run\n"
+    yield "The fields of the lines of `metrics.jsonl`; [training.md](training.md) says more."
+    yield "A line with a field that holds anything else is refused; other fields are not read."
+    yield ""
+    yield '`{role: number}` is a map from roles to numbers. `{"seat": text}` is an object with this'
+    yield 'key, which may be missing after `"seat"?`. `[number]` is a list; with `…` a list or a'
+    yield "map is not empty. A share is a number from 0 to 1."
+    yield ""
+    rows = [
+        (f"`{row.name}`", ", ".join(row.records), f"{row.shape}", row.doc, row.games)
+        for row in FIELDS
+    ]
+    for method in METHODS:
+        for name, (shape, meaning) in method_spec(method).records.items():
+            rows.append((f"`{name}`", "step", f"{shape}", meaning, f"`method: {method}`"))
+    yield from rows_of(("field", "in", "holds", "meaning", "of which games"), rows)
 
 
 def default_text(default: Any) -> str:

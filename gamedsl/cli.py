@@ -8,19 +8,27 @@ imports itself, so that `validate` never waits for `train`. Exit codes: 0 clean,
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
-from typing import NoReturn
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+if TYPE_CHECKING:
+    from _typeshed import SupportsWrite
 
 COMMANDS: dict[str, str] = {
     "validate": "check files and say what is wrong, with places and remedies",
     "explain": "print the long form of a diagnostic code",
+    "calls": "list the functions that games may call, with their signatures",
     "prompts": "print what each role is shown",
     "show": "draw a game: payoff table, tree, turn program, who sees what",
     "solve": "find equilibria, values and optimal play, with the regret of every answer",
+    "compile": "write a checked game as JSON, for programs in other languages",
     "export": "write a game for another program: Gambit's .efg and .nfg",
     "import": "make a game file of Gambit's .efg or .nfg",
     "replay": "verify a transcript against its game and print it",
@@ -38,20 +46,80 @@ class _Parser(argparse.ArgumentParser):
         sys.stderr.write(f"{self.prog}: {message}\nusage: {self.format_usage()[7:]}")
         raise SystemExit(USAGE)
 
+    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
+        """Writes the help as argparse does; a stream that fails is no success."""
+        (sys.stdout if file is None else file).write(self.format_help())
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit code and never lets an interruption print a traceback."""
+    """Run one command; returns the exit code. An interruption, a file or a stream that the system
+    refuses, and a lack of memory are a line of text; only a defect of gamedsl is a traceback."""
+    from gamedsl.commands import _streams as streams
+
+    arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        streams.prepare()
+        with streams.visible():
+            code = _exit_code(arguments)
         sys.stdout.flush()
         return code
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        streams.discard_output()
         return PROBLEMS
+    except OSError as error:
+        return _refuse(error, arguments)
+    except MemoryError:
+        _complain(arguments, "there is not enough memory", "make the sizes smaller, or free some")
+        return USAGE
+
+
+def _exit_code(arguments: list[str]) -> int:
+    try:
+        return _dispatch(arguments)
     except SystemExit as stop:
         return stop.code if isinstance(stop.code, int) else USAGE
+
+
+def _refuse(error: OSError, arguments: list[str]) -> int:
+    """Says which file or stream the system refuses, and why; raises the error again where it is
+    about neither, or about a file of gamedsl's own."""
+    from gamedsl.commands import _streams as streams
+    from gamedsl.storage.refusals import OF_STREAMS, WriteRefused, reason, remedy
+
+    if error.filename is not None:
+        file = os.fsdecode(error.filename) if isinstance(error.filename, bytes) else error.filename
+        if Path(__file__).parent in Path(str(file)).parents:
+            raise error
+        verb = "cannot be written" if isinstance(error, WriteRefused) else "cannot be used"
+        _complain(arguments, f"{file} {verb}: {reason(error)}", remedy(error))
+    elif error.errno == errno.ENOENT and not _has_folder():
+        _complain(arguments, "the current folder was deleted", "change to another folder")
+    elif error.errno in OF_STREAMS:
+        streams.discard_output()
+        fix = "send the output to a file, or to /dev/null"
+        _complain(arguments, f"standard output cannot be written: {reason(error)}", fix)
+    else:
+        raise error
+    return USAGE
+
+
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except FileNotFoundError:
+        return False
+    return True
+
+
+def _complain(arguments: list[str], message: str, fix: str) -> None:
+    """Prints a message of two lines; nowhere, where the error stream cannot be written either."""
+    from gamedsl.commands import _streams as streams
+
+    command = f"gamedsl {arguments[0]}" if arguments and arguments[0] in COMMANDS else "gamedsl"
+    with suppress(OSError), streams.visible():
+        print(f"{command}: {message}\n  fix: {fix}", file=sys.stderr, flush=True)
 
 
 def _dispatch(argv: list[str]) -> int:
@@ -75,7 +143,28 @@ def _dispatch(argv: list[str]) -> int:
     command = import_module(f"gamedsl.commands.{module}")
     parser = _Parser(prog=f"gamedsl {name}", description=command.HELP)
     command.configure(parser)
-    return int(command.run(parser.parse_args(rest)))
+    given = parser.parse_args(list(map(_checked, rest)))
+    if "json" in (getattr(given, "format", None), getattr(given, "report", None)):
+        from gamedsl.commands._streams import write_exactly
+
+        write_exactly()
+    return int(command.run(given))
+
+
+def _checked(argument: str) -> str:
+    """The argument. Raises SystemExit, with a message, for one that can be no text of ours."""
+    if "\0" in argument:
+        fix = "leave it out: no name and no number has one"
+        raise _stop(f"{argument!r} has a NUL character", fix)
+    if any("\ud800" <= sign <= "\udfff" for sign in argument):
+        fix = "rename the file, or set a UTF-8 locale, such as LC_ALL=C.UTF-8"
+        raise _stop(f"{argument!r} is no text in this locale", fix)
+    return argument
+
+
+def _stop(message: str, fix: str) -> SystemExit:
+    sys.stderr.write(f"gamedsl: {message}\n  fix: {fix}\n")
+    return SystemExit(USAGE)
 
 
 def _usage() -> str:

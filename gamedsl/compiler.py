@@ -11,17 +11,24 @@ import gc
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.diagnostics import CompileError, Diagnostic, Problems
+from gamedsl.diagnostics import CompileError, Diagnostic, FloodError, Problems
 from gamedsl.ir import GameIR
 from gamedsl.sema.library import Document, load_document, resolve_argument
 
 if TYPE_CHECKING:
     from gamedsl.analysis.history_prompts import Tokenizer
     from gamedsl.analysis.proof import Proof
+
+
+SUFFIX = ".json"
+"""The ending of the names of compiled games; every other file is YAML."""
+
+MAX_ERRORS = 1_000
+"""Errors after which a file is read no further."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +56,45 @@ def compile_file(
 ) -> Result:  # fmt: skip
     """Compiles a game file, or checks a protocol or reward file. Never raises for a file's content.
 
-    `path` may be the name of a shipped file; `params` override the file's defaults. `histories` is
+    `path` may be the name of a shipped file, or a compiled game, which ends in `.json`; `params`
+    override the file's defaults. `histories` is
     the number of histories that proofs may enumerate, by default
     `gamedsl.analysis.history_sample.USUAL`; prompts are measured with the `tokenizer` of a model,
     if one is given.
     """
+    problems = Problems(MAX_ERRORS)
     with _room_on_the_stack(), _collector_paused():
-        return _compile(path, params, histories, tokenizer)
+        try:
+            if Path(path).suffix == SUFFIX:
+                return _compile_again(Path(path), params, histories, tokenizer, problems)
+            return _compile(path, params, histories, tokenizer, problems)
+        except FloodError:
+            return Result(None, None, problems.sorted())
+
+
+def _compile_again(
+    path: Path, params: Mapping[str, Any] | None, histories: int | None,
+    tokenizer: Tokenizer | None, problems: Problems,
+) -> Result:  # fmt: skip
+    """Compiles the files in a compiled file. Without other params, the game must be the one that
+    the file states."""
+    from gamedsl.compiled import check_same, open_compiled
+
+    compiled = open_compiled(path, problems)
+    if compiled is None:
+        return Result(None, None, problems.sorted())
+    given = {**compiled.params, **(params or {})}
+    result = _compile(compiled.main, given, histories, tokenizer, problems)
+    if result.ir is None or params:
+        return result
+    check_same(compiled, result.ir, problems)
+    return replace(result, ir=None if problems.errors else result.ir, diagnostics=problems.sorted())
 
 
 def _compile(
     path: Path | str, params: Mapping[str, Any] | None, histories: int | None,
-    tokenizer: Tokenizer | None,
+    tokenizer: Tokenizer | None, problems: Problems,
 ) -> Result:  # fmt: skip
-    problems = Problems()
-
     document = load_document(resolve_argument(str(path)), problems)
     if document is None or problems.errors:
         return Result(document, None, problems.sorted())

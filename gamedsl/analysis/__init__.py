@@ -19,6 +19,8 @@ from gamedsl.analysis import (
     reachability,
     relabelling,
     rewards,
+    silences,
+    ties,
     unused_names,
 )
 from gamedsl.analysis.claims import check_claims
@@ -51,6 +53,10 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass("plays", plays.CLAIM, ("GD0402", "GD0437", "GD0460", "GD0602"), plays.check_plays),
     Pass(
+        "silences", silences.CLAIM, ("GD0402", "GD0437"), silences.check_silences,
+        silences.allows_silence,
+    ),
+    Pass(
         "told.alike", infoset_consistency.ALIKE, ("GD0440",), infoset_consistency.check_consistency
     ),
     Pass("recall", infoset_consistency.RECALL, (), infoset_consistency.check_recall),
@@ -64,6 +70,7 @@ PASSES: tuple[Pass, ...] = (
         "rewards", "rewards are as their file claims", ("GD0610",), rewards.check_reward_claims,
         lambda ir: bool(ir.reward.claims),
     ),
+    Pass("ties", ties.CLAIM, ("GD0490",), ties.check_ties, lambda ir: bool(ties.untested_ties(ir))),
     Pass("rewards.incentives", rewards.INCENTIVES, ("GD0611",), rewards.check_incentives),
     Pass(
         "reachable", reachability.CLAIM, ("GD0473", "GD0474", "GD0475"),

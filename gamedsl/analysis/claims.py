@@ -13,8 +13,11 @@ from gamedsl.analysis.history_sample import QUICK, HistorySample
 from gamedsl.analysis.nodes import Node, history_lines, made, path_of, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Fix, substitute
 from gamedsl.engine.kernel import Amounts
 from gamedsl.engine.storage import path_of as path_of_place
+from gamedsl.frontend.source.edits import delete_entry, delete_item, nodes_around
+from gamedsl.frontend.source.nodes import Sequence
 from gamedsl.ir.evaluate import Scope
 from gamedsl.ir.game import Claim, GameIR
 from gamedsl.ir.program import Draw, walk_steps
@@ -79,10 +82,22 @@ def _sum(sample: HistorySample, claim: Claim | None, problems: Problems) -> Iter
     problems.add(
         "GD0470", f"the payoffs of this play sum to {found}, not to {total}", claim.span,
         why="claimed of every play", notes=_paying(sample.ir), witness=witness,
-        help=f"write `{{constant_sum: {found}}}`" if constant and found else
-        "write `zero_sum`" if constant else "correct the payoffs, or delete this claim",
+        help=_claim_that_holds(claim, f"{{constant_sum: {found}}}" if found else "zero_sum")
+        if constant else _deleted(claim, "correct the payoffs, or delete this claim"),
     )  # fmt: skip
     yield Proof(name, said, "refuted", sample.extent, ("GD0470",), witness, (replay(wrong),))
+
+
+def _claim_that_holds(claim: Claim, holds: str) -> Fix:
+    """Returns the fix that claims what holds instead."""
+    return substitute(claim.span, holds, f"write `{holds}`")
+
+
+def _deleted(claim: Claim, text: str) -> Fix:
+    """Returns the fix that deletes a claim, or the section of the only one."""
+    around = nodes_around(claim.span)
+    alone = next((node.span for node in reversed(around) if isinstance(node, Sequence)), claim.span)
+    return Fix(text, delete_item(claim.span) or delete_entry(alone))
 
 
 def _common(sample: HistorySample, claim: Claim | None, problems: Problems) -> Iterator[Proof]:
@@ -100,7 +115,7 @@ def _common(sample: HistorySample, claim: Claim | None, problems: Problems) -> I
         problems.add(
             "GD0471", f"in this play `{low}` is paid {payoffs[low]}, and `{high}` {payoffs[high]}",
             claim.span, why="all are paid the same, it is claimed", notes=_paying(sample.ir),
-            help="correct the payoffs, or delete this claim", witness=witness,
+            help=_deleted(claim, "correct the payoffs, or delete this claim"), witness=witness,
         )  # fmt: skip
         codes = ("GD0471",)
         yield Proof(
@@ -125,7 +140,8 @@ def _symmetric(sample: HistorySample, claim: Claim | None, problems: Problems) -
         problems.add(
             "GD0472", f"exchanging `{broken.one}` and `{broken.other}` changes the game: "
             f"{broken.how}", claim.span, why="it is claimed that no seat is special",
-            help="correct the rules or the payoffs, or delete this claim", witness=broken.witness,
+            help=_deleted(claim, "correct the rules or the payoffs, or delete this claim"),
+            witness=broken.witness,
         )  # fmt: skip
         codes, histories = ("GD0472",), (replay(broken.node),)
         yield Proof(name, said, "refuted", sample.extent, codes, broken.witness, histories)

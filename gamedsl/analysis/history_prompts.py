@@ -11,6 +11,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.prompting.events import Turn
 from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Messages, Prompter, RenderError
+from gamedsl.prompting.template_evaluation import RenderingBudget
 from gamedsl.prompting.tokenizers import TokenCounter
 
 
@@ -24,8 +25,12 @@ class Prompts:
     """The prompts of one game, under one set of labels: those that a tokenizer gets, if given. Each
     is rendered once for a history, which is kept by whoever asks."""
 
-    def __init__(self, ir: GameIR, tokenizer: TokenCounter | None = None) -> None:
-        self._prompter, self._steps = Prompter(ir), {step.id: step for step in ir.steps}
+    def __init__(
+        self, ir: GameIR, tokenizer: TokenCounter | None = None,
+        budget: RenderingBudget | None = None,
+    ) -> None:  # fmt: skip
+        self._prompter = Prompter(ir, budget=budget)
+        self._steps = {step.id: step for step in ir.steps}
         self._ir = ir
         self._known: dict[tuple[int, str], Messages] = {}
         self.failures: list[tuple[Node, Ask, RenderError | EvaluationError]] = []

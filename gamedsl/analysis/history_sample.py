@@ -28,6 +28,7 @@ from gamedsl.engine.walk import moves, size
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
+from gamedsl.prompting.template_evaluation import ALL_STEPS, ALL_TEXT, RenderingBudget
 
 QUICK, USUAL, THOROUGH = 1_000, 20_000, 300_000
 """The most histories that are enumerated when a game is loaded, validated, or validated with care.
@@ -50,6 +51,10 @@ ENOUGH = 300_000
 
 COVER = 3_000_000
 """Work for covering the places not yet run, in a game that a generated kernel enumerated."""
+
+STEPS_A_HISTORY, TEXT_A_HISTORY = 250, 5_000
+"""Steps of templates, and characters that they write, for each history that may be enumerated; at
+least what is the bound of every check."""
 
 INTERPRETED = 400
 """Histories up to which the reference enumerates a game, so that no code is generated."""
@@ -99,6 +104,10 @@ class HistorySample:
         self.limit = limit
         self.tokenizer = tokenizer
         self.watch = Watch(WORK)
+        self.rendering = RenderingBudget(
+            max(ALL_STEPS, STEPS_A_HISTORY * limit), max(ALL_TEXT, TEXT_A_HISTORY * limit)
+        )
+        """What the passes may spend on rendering templates, together."""
         self.reference = example_kernel(ir, self.watch)
         self.nodes: list[Node] = []
         self.whole = False
@@ -204,7 +213,7 @@ class HistorySample:
     @cached_property
     def prompts(self) -> Prompts:
         """The prompts of these histories."""
-        return Prompts(self.ir, self.tokenizer)
+        return Prompts(self.ir, self.tokenizer, self.rendering)
 
     # exploring
 

@@ -154,18 +154,31 @@ def _passed_over(sample: HistorySample) -> Iterator[Leak]:
     for node in sample.nodes:
         for seat in sample.ir.seats if node.before is not None else ():
             assert node.before is not None
-            known, now = sample.known(node.before, seat), sample.known(node, seat)
-            if (seat, known) not in asked or (known == now and node.state.kind != "end"):
-                continue
-            at: Node | None = node.before
-            while at is not None and sample.known(at, seat) == known and seat not in at.state.asked:
-                at = at.before
-            if at is None or sample.known(at, seat) != known:
-                one, ask = asked[seat, known]
+            before, now = sample.known(node.before, seat), sample.known(node, seat)
+            if before != now and (seat, before) in asked:
                 new = node.state.seen(seat)[len(node.before.state.seen(seat)) :]
                 other = f"it sees {events.known(new)}" if new else "the game is over"
-                shown = f"it is asked for {ask.step}", other
-                yield Leak(ask, one, node, "what comes next differs", shown)
+                if not _was_asked(sample, node.before, seat):
+                    yield _not_asked(*asked[seat, before], node, other)
+            over = node.state.kind == "end" and (seat, now) in asked
+            if over and not _was_asked(sample, node, seat):
+                yield _not_asked(*asked[seat, now], node, "the game is over")
+
+
+def _was_asked(sample: HistorySample, node: Node, seat: str) -> bool:
+    """Returns whether a seat was asked, up to a node, since it last saw something."""
+    known, at = sample.known(node, seat), node
+    while seat not in at.state.asked:
+        if at.before is None or sample.known(at.before, seat) != known:
+            return False
+        at = at.before
+    return True
+
+
+def _not_asked(node: Node, ask: Ask, other: Node, next: str) -> Leak:
+    """Returns the leak of a seat that is asked in one history and not in another."""
+    shown = f"it is asked for {ask.step}", next
+    return Leak(ask, node, other, "what comes next differs", shown)
 
 
 def _unlike(one: object, other: object, path: str = "") -> tuple[str, str]:
@@ -191,7 +204,9 @@ def check_recall(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """Checks perfect recall: an information set determines the seat's own earlier choices.
 
     Without `knows` it holds by construction, since what a seat has seen contains its choices and
-    only grows; the histories met are a check. With `knows` the histories decide.
+    only grows; the histories met are a check. With `knows` the histories decide: a pair of them
+    refutes it, all of them confirm it, and a sample without such a pair leaves it undecided, since
+    two histories of one information set are seldom drawn together.
     """
     done: dict[int, dict[str, int]] = {}
     keys: dict[int, list[Hashable]] = {}
@@ -217,7 +232,11 @@ def check_recall(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
                 yield Proof("recall", RECALL, "refuted", sample.extent, (), witness, pair)
                 return
     if any(step.knows is not None for step in sample.ir.steps):
-        yield Proof("recall", RECALL, sample.grade, sample.extent)
+        if sample.grade == "enumerated":
+            yield Proof("recall", RECALL, "enumerated", sample.extent)
+            return
+        why = f"steps with `knows` may forget, and not all was gone through: {sample.extent}"
+        yield Proof("recall", RECALL, "undecided", why)
         return
     how = f"by what an information set is; checked in {sample.extent}"
     yield Proof("recall", RECALL, "proved", how)

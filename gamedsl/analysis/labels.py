@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Edit, Fix, respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import add_entry, respell_word
 from gamedsl.ir.game import GameIR
 from gamedsl.prompting.labels import AUTO, STYLES, capacity, masked_names, option_names, styles_of
 
@@ -26,7 +28,7 @@ def _enough_words(ir: GameIR, problems: Problems) -> None:
         problems.add(
             "GD0507", f"there is no label style `{name}`", place,
             why=f"the styles: {', '.join((AUTO, *STYLES))}",
-            help=f"did you mean `{guess}`?" if guess else "",
+            help=Fix(f"did you mean `{guess}`?", respell_word(place, name, guess)) if guess else "",
         )  # fmt: skip
         return
     if next(styles_of(ir), None) is None:
@@ -35,7 +37,7 @@ def _enough_words(ir: GameIR, problems: Problems) -> None:
         problems.add(
             "GD0506", f"the style `{name}` cannot label {len(masked_names(ir))} options", place,
             why=f"it has {most} words for this game",
-            help="use `labels: plain`" if name == AUTO else "use `labels: masked`",
+            help=_restyled(ir, "plain" if name == AUTO else "masked"),
         )  # fmt: skip
 
 
@@ -48,7 +50,7 @@ def _one_each(ir: GameIR, problems: Problems) -> None:
             problems.add(
                 "GD0501", f"`{name}` is no action of this game", _place(ir, index, 0),
                 why=f"its actions: {', '.join(names[:8])}{', …' if len(names) > 8 else ''}",
-                help=f"did you mean `{guess}`?" if guess else "",
+                help=respell(_place(ir, index, 0), guess),
             )  # fmt: skip
     missing = [name for name in names if name not in given]
     if missing:
@@ -56,7 +58,7 @@ def _one_each(ir: GameIR, problems: Problems) -> None:
             "GD0502", f"`{missing[0]}` has no label" if len(missing) == 1 else
             f"{len(missing)} actions have no label", ir.labels.span or ir.span,
             why=f"missing: {', '.join(missing[:8])}{', …' if len(missing) > 8 else ''}",
-            help=f"add `{missing[0]}: {missing[0]}`",
+            help=_labelled(ir, missing),
         )  # fmt: skip
 
 
@@ -71,7 +73,7 @@ def _writable(ir: GameIR, problems: Problems) -> None:
         if fault:
             problems.add(
                 "GD0505", f"the label of `{name}` cannot be a reply", _place(ir, index, 1),
-                why=fault, help=f"write `{name}: {' '.join(label.split()) or name}`",
+                why=fault, help=_relabelled(ir, index, " ".join(label.split()) or name),
             )  # fmt: skip
 
 
@@ -83,10 +85,32 @@ def _different(ir: GameIR, problems: Problems) -> None:
             problems.add(
                 "GD0503", f"`{other}` and `{name}` have the same label", _place(ir, index, 1),
                 why=f"`{label}` would be two actions",
-                help=f"write `{name}: {name}`",
+                help=_relabelled(ir, index, name),
                 notes=(Note(_place(ir, first[label], 1), f"the label of `{other}`"),),
             )  # fmt: skip
         first.setdefault(label, index)
+
+
+def _relabelled(ir: GameIR, index: int, label: str) -> Fix:
+    """Returns the fix that gives an action another label."""
+    edits = (Edit(_place(ir, index, 1), label),) if ir.labels.places else ()
+    return Fix(f"write `{ir.labels.fixed[index][0]}: {label}`", edits)
+
+
+def _labelled(ir: GameIR, names: list[str]) -> Fix:
+    """Returns the fix that adds the labels of some actions; its sentence has the first."""
+    edits = tuple(
+        edit
+        for name in (names if ir.labels.places else ())
+        for edit in add_entry(_place(ir, 0, 0), f"{name}: {name}")
+    )
+    return Fix(f"add `{names[0]}: {names[0]}`", edits)
+
+
+def _restyled(ir: GameIR, style: str) -> Fix:
+    """Returns the fix that labels all actions in another style."""
+    edits = (Edit(ir.labels.span, style),) if ir.labels.span else ()
+    return Fix(f"use `labels: {style}`", edits)
 
 
 def _style(ir: GameIR) -> Span:

@@ -11,12 +11,14 @@ from gamedsl.analysis.nodes import history_text
 from gamedsl.analysis.prompts import sample_parts
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Edit, Fix, Help
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine.random_plays import pasts
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.prompting.labels import option_names, secret_words
+from gamedsl.prompting.labels import as_words, hidden_words, option_names, secret_words
 from gamedsl.prompting.prompts import Part, Prompter, RenderError
+from gamedsl.prompting.template_evaluation import RenderingBudget
 from gamedsl.prompting.template_syntax import Broken, locate, parse
 
 CLAIM = "no prompt says a name that labels mask"
@@ -24,7 +26,7 @@ CLAIM = "no prompt says a name that labels mask"
 
 def check_masking(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """Runs `check_names_masked`, then checks every history of the sample."""
-    before, words = problems.count_errors(), _pattern(sample.ir)
+    before, words = problems.count_errors(), hidden_words(sample.ir)
     check_names_masked(sample.ir, problems)
     if problems.count_errors() == before and words is not None:
         for node, ask in sample.asked:
@@ -54,7 +56,7 @@ def check_names_masked(ir: GameIR, problems: Problems) -> None:
     names, and a role called `player` is shown as one, as every role of a masked game is."""
     if ir.labels.kind not in ("masked", "partly"):
         return
-    words = _pattern(ir)
+    words = hidden_words(ir)
     if words is None:
         return
     told = _prompt_parts(ir)
@@ -76,7 +78,7 @@ def check_names_masked(ir: GameIR, problems: Problems) -> None:
 
 def _prompt_parts(ir: GameIR) -> list[tuple[str, Part]]:
     """Returns every distinct part of the sampled prompts, with a seat that reads it."""
-    book, prompter = sample_book(ir), Prompter(ir)
+    book, prompter = sample_book(ir), Prompter(ir, budget=RenderingBudget())
     found: dict[Part, str] = {}
     if book is None:
         return []
@@ -147,16 +149,17 @@ def _report(
     problems.add(
         "GD0520", f"the prompt says `{word}`, a name that masked labels hide", span,
         why="a model that reads it knows the game", notes=notes,
-        help=_instead(ir, name), witness=witness,
+        help=_instead(ir, name, span), witness=witness,
     )  # fmt: skip
 
 
-def _instead(ir: GameIR, name: str) -> str:
-    """Returns the text that a template may use in place of a name."""
-    if name in ir.seats:
-        return f"write `{{{{ {name} }}}}`, or use other words"
-    if name in option_names(ir):
-        return f"write `{{{{ labels.{name} }}}}`, or use other words"
+def _instead(ir: GameIR, name: str, span: Span) -> Help:
+    """Returns the fix that writes what a template may use in place of a name."""
+    shown = f"labels.{name}" if name in option_names(ir) else ""
+    if shown := name if name in ir.seats else shown:
+        text = f"write `{{{{ {shown} }}}}`, or use other words"
+        word = span.text.casefold().replace(" ", "_") == name.casefold()
+        return Fix(text, (Edit(span, f"{{{{ {shown} }}}}"),) if word else ())
     return "use other words"
 
 
@@ -165,27 +168,9 @@ def _in_text(template: Template, words: re.Pattern[str]) -> bool:
     return isinstance(parsed, Broken) or any(words.search(text) for _, text in parsed.texts)
 
 
-def _pattern(ir: GameIR) -> re.Pattern[str] | None:
-    """Returns a pattern of every secret name as a word, longer names first; None for no names."""
-    names = [name for name in secret_words(ir) if not _harmless(name)]
-    parts = sorted({_as_words(name) for name in names}, key=len, reverse=True)
-    if not parts:
-        return None
-    return re.compile(rf"(?<![^\W_])(?:{'|'.join(parts)})(?![^\W_])", re.IGNORECASE)
-
-
-def _as_words(name: str) -> str:
-    return r"[\s_-]+".join(re.escape(word) for word in re.split(r"[\s_-]+", name) if word)
-
-
-def _harmless(name: str) -> bool:
-    """Returns whether a name is a number, or what prompts call roles anyway."""
-    return not re.search(r"[^\W\d_]", name) or bool(re.fullmatch(r"(?i)players?(_?\d+)?", name))
-
-
 def _name(ir: GameIR, word: str) -> str:
     """Returns the canonical name of a matched word."""
-    return next(n for n in secret_words(ir) if re.fullmatch(_as_words(n), word, re.IGNORECASE))
+    return next(n for n in secret_words(ir) if re.fullmatch(as_words(n), word, re.IGNORECASE))
 
 
 def _declared(ir: GameIR, name: str) -> tuple[Note, ...]:

@@ -14,6 +14,7 @@ from itertools import chain, islice
 from typing import Any, assert_never
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Help, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import (
@@ -24,7 +25,28 @@ from gamedsl.ir.evaluate import (
     TooMuchWorkError,
     evaluate,
 )  # fmt: skip
-from gamedsl.ir.expr import Apply, Const, Expr, Get, LetCall, LetMap, Local, Me, Read, Stream, walk
+from gamedsl.ir.expr import (
+    Apply,
+    Build,
+    Cell,
+    Collect,
+    Const,
+    Expr,
+    Field,
+    Get,
+    If,
+    LastBy,
+    LetCall,
+    LetMap,
+    Local,
+    Logic,
+    Me,
+    Past,
+    Read,
+    Stream,
+    Table,
+    walk,
+)
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Amounts, History, amount_of, bind, count_outcomes, histories
 from gamedsl.ir.types import Bag, List, PerSeat, PerValue, Set
@@ -146,17 +168,19 @@ def fault_of(error: EvaluationError, where: str) -> str:
     return f"has no value {where}: {error.message}"
 
 
-def cause_of(error: EvaluationError) -> tuple[str, str]:
+def cause_of(error: EvaluationError) -> tuple[str, Help]:
     """Returns the note under the expression, and the remedy."""
     expr = error.expr
     if isinstance(error, TooMuchWorkError):
         return "given up here", "go through a smaller collection, or check a smaller game"
-    if isinstance(expr, Apply) and expr.function in ("/", "//", "%"):
+    if isinstance(expr, Apply) and BUILTINS[expr.function].undefined == "by zero":
         divisor = expr.arguments[1].span.text
         if len(divisor) < 60 and "\n" not in divisor:
             whole = expr.span.text
-            help = f"say what it is then: `{whole} if {divisor} != 0 else 0`"
-            return f"`{divisor}` is 0", help if len(help) < 100 and "\n" not in help else ""
+            then = f"{whole} if {divisor} != 0 else 0"
+            help = f"say what it is then: `{then}`"
+            fits = len(help) < 100 and "\n" not in help
+            return f"`{divisor}` is 0", substitute(expr.span, f"({then})", help) if fits else ""
     return "no value", ""
 
 
@@ -176,10 +200,22 @@ def _may_fail(expr: Expr) -> bool:
 
 def _is_risky(expr: Expr) -> bool:
     """Whether this operation, not those inside it, has no value for some operands."""
-    if isinstance(expr, Get):
-        return isinstance(expr.of.type, List) and not _within(expr, expr.of.type)
-    if not isinstance(expr, Apply):
-        return False
+    match expr:
+        case Get(of=of):
+            return isinstance(of.type, List) and not _within(expr, of.type)
+        case Apply():
+            return _has_no_value(expr)
+        case (
+            Const() | Read() | LastBy() | Past() | Local() | Me() | Stream() | Logic() | If()
+            | Field() | Cell() | LetCall() | LetMap() | Table() | Build() | Collect()
+        ):  # fmt: skip
+            return False
+        case _:
+            assert_never(expr)
+
+
+def _has_no_value(expr: Apply) -> bool:
+    """Whether a built-in may be undefined for its operands."""
     undefined = BUILTINS[expr.function].undefined
     match undefined:
         case "never":

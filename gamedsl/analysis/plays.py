@@ -17,8 +17,8 @@ from gamedsl.analysis.nodes import Failure, Node, history_lines, path_of, replay
 from gamedsl.analysis.payoffs import cause_of, fault_of, rewards_are_defined
 from gamedsl.analysis.proof import Moves, Proof
 from gamedsl.diagnostics import Problems
-from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import PlayError
+from gamedsl.engine.random_plays import example_kernel
 from gamedsl.ir.evaluate import EvaluationError, Meter, SpentError
 from gamedsl.ir.expr import Const, expressions_in
 from gamedsl.ir.game import GameIR
@@ -75,7 +75,8 @@ def _no_reward(sample: HistorySample, failure: Failure, problems: Problems) -> N
     assert failure.node is not None
     ir, node = sample.ir, failure.node
     nothing = Const(NUMBER, ir.reward.split.span, 0)
-    state = Interpreter(replace(ir, reward=replace(ir.reward, split=nothing, lets=()))).start()
+    paid = replace(ir, reward=replace(ir.reward, split=nothing, lets=()))
+    state = example_kernel(paid).start()  # whose open decisions have the examples of the sample
     for after in path_of(node)[1:]:
         state.apply(*after.move)
     streams = {**state.streams, "payoff": state.payoffs}

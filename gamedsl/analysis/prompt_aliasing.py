@@ -18,8 +18,11 @@ from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.nodes import Node, history_text, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Edit, Fix
+from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, walk_steps
+from gamedsl.prompting.template_evaluation import RenderingBudget
 from gamedsl.prompting.templates import template_for
 from gamedsl.runtime.decision import key_of
 
@@ -83,7 +86,7 @@ def _check_distinct_prompts(sample: HistorySample, problems: Problems) -> Proof:
     first: dict[object, tuple[str, Node]] = {}
     prompts, book = sample.prompts, sample.prompts.book
     if book is not None and book.key:
-        prompts = Prompts(sample.ir)
+        prompts = Prompts(sample.ir, budget=RenderingBudget(*sample.rendering.limits))
         prompts.book = replace(book, key="")
     for node, ask in sample.asked:
         plays = ask.seat in sample.ir.seats and (len(ask.legal) > 1 or ask.open)
@@ -173,13 +176,25 @@ def _compared(sample: HistorySample, pairs: list[Pair], problems: Problems) -> I
         )  # fmt: skip
 
 
+def _completed(template: Span) -> Fix:
+    """Returns the fix that says the choice at the end of a template."""
+    text = template.text
+    end = template.end - (text[-1:] in ("'", '"') and text[:1] == text[-1:])
+    bare = text[:1] not in ("'", '"', "|", ">")
+    edits = () if bare and "\n" in text else (
+        (Edit(template, f'"{text} {{{{ choice }}}}"'),) if bare and '"' not in text
+        else (Edit(Span(template.source, end, end), " {{ choice }}"),)
+    )  # fmt: skip
+    return Fix("say it: `{{ choice }}`", edits)
+
+
 def _same_prompt(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
     template = _silent(ir, pair)
     problems.add(
         "GD0530", f"`{pair.seat}` is told the same after two histories that it can tell apart",
         ir.span if template is None else template.span,
         why="no prompt says which" if template is None else "this does not say what was seen",
-        help="write a `seen` template that does" if template is None else "say it: `{{ choice }}`",
+        help="write a `seen` template that does" if template is None else _completed(template.span),
         severity="warning" if template is None else "error",
         witness=(*pair.witness, reason),
     )  # fmt: skip

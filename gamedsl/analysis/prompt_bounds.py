@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, cached_property
 from math import prod
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from gamedsl.analysis.template_lengths import (
     Bound,
@@ -88,7 +88,7 @@ class PromptBounds:
     def _rules(self, seat: str) -> int:
         template = template_for(self._ir, "rules")
         if template is None:
-            return self._measure(default_rules(self._ir))
+            return self._measure(default_rules(self._ir, self._book))
         return self._filled(template, seat)
 
     def _seat_line(self, seat: str) -> int:
@@ -152,10 +152,16 @@ class PromptBounds:
                 for actor in actors
             )
         actor = max(map(self._measure, actors), default=0)
-        if isinstance(step, Choose):
-            whose = actor + 1 if self._count > 1 else len("You ")
-            return whose + len("chose .") + event.choice
-        what = "Shown" if isinstance(step, Show | Call) else "Drawn"
+        match step:
+            case Choose():
+                whose = actor + 1 if self._count > 1 else len("You ")
+                return whose + len("chose .") + event.choice
+            case Show() | Call():
+                what = "Shown"
+            case Draw():
+                what = "Drawn"
+            case _:
+                assert_never(step)
         if self._ir.labels.kind != "masked":
             what = step.variable
         whom = actor + len(" for ") if actor else 0
@@ -164,15 +170,22 @@ class PromptBounds:
     def _events_uncached(self, step: Binding, seat: str) -> list[Event]:
         """Returns the events that one run of a step can be for a seat; of several actors that take
         turns, the longest event."""
-        if isinstance(step, Show):
-            known = self._bounds.value(step.value)
-            found = self._value_length(step.readers, seat, None, step.value.type, known, "")
-            unbound = self._values.prompt_name("none")  # what is not bound yet can be shown
-            return [Event("", max(found, unbound))] if found else []
-        if isinstance(step, Draw):
-            return self._drawn(step, seat)
-        if isinstance(step, Call):  # no bound is looked for where something is said or called
-            return []
+        match step:
+            case Show(value=value, readers=readers):
+                known = self._bounds.value(value)
+                found = self._value_length(readers, seat, None, value.type, known, "")
+                unbound = self._values.prompt_name("none")  # what is not bound yet can be shown
+                return [Event("", max(found, unbound))] if found else []
+            case Draw():
+                return self._drawn(step, seat)
+            case Call():  # no bound is looked for where something is said or called
+                return []
+            case Choose():
+                return self._chosen(step, seat)
+            case _:
+                assert_never(step)
+
+    def _chosen(self, step: Choose, seat: str) -> list[Event]:
         events = [
             Event(self._roles[actor], self._values.label(o.name for o in options))
             for actor, options in zip(step.actors, step.options, strict=True)

@@ -15,26 +15,27 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.prompts import Part, Prompter, RenderError
+from gamedsl.prompting.template_evaluation import RenderingBudget
 from gamedsl.prompting.templates import template_for
 from gamedsl.sema.values import why_undefined
 
 CLAIM = "every prompt can be rendered, and shows every answer"
-CODES = ("GD0518", "GD0519", "GD0401")
+CODES = ("GD0509", "GD0518", "GD0519", "GD0401")
 
 
-def prompts_render(ir: GameIR, problems: Problems) -> None:
+def prompts_render(ir: GameIR, problems: Problems, budget: RenderingBudget | None = None) -> None:
     """No template fails on a value, no expression of a view is without one, and every label that is
     an answer stands in the prompt."""
     book = sample_book(ir)
     if not (ir.templates or ir.view) or problems.errors or book is None:
         return
-    prompter = Prompter(ir)
+    prompter = Prompter(ir, budget=RenderingBudget() if budget is None else budget)
     for step in ir.steps:
         for past in pasts(ir, step):
             try:
                 parts = sample_parts(prompter, step, book, past)
             except RenderError as error:
-                _failed(past.seat, step, error, problems)
+                report_fault(past.seat, step, error, problems)
             except EvaluationError as error:
                 _undefined(past.seat, step, error, problems)
             else:
@@ -46,14 +47,14 @@ def check_prompts_render(sample: HistorySample, problems: Problems) -> Iterator[
     if problems.errors:
         yield Proof("prompts", CLAIM, "undecided", "there are errors that come before it")
         return
-    prompts_render(sample.ir, problems)
+    prompts_render(sample.ir, problems, sample.rendering)
     if not problems.errors:
         for node, ask in sample.asked:
             sample.prompts.of(node, ask)
         steps = {step.id: step for step in sample.ir.steps}
         for _, ask, error in sample.prompts.failures[:1]:
             if isinstance(error, RenderError):
-                _failed(ask.seat, steps[ask.step], error, problems)
+                report_fault(ask.seat, steps[ask.step], error, problems)
             else:
                 _undefined(ask.seat, steps[ask.step], error, problems)
     new = [d for d in problems.found if d.code in CODES and d.severity == "error"]
@@ -69,9 +70,16 @@ def sample_parts(prompter: Prompter, step: Choose, book: LabelBook, past: Past) 
     return prompter.parts(past.seat, step, past.legal, book, past.seen, past.variables, past.before)
 
 
-def _failed(seat: str, step: Choose, error: RenderError, problems: Problems) -> None:
+def report_fault(seat: str, step: Choose, error: RenderError, problems: Problems) -> None:
+    """Reports a template that fails on a value, or takes too much work. One that was refused has
+    been reported where it was read."""
+    if error.fault.refused:
+        return
+    code, message = "GD0518", "the template cannot be rendered"
+    if error.fault.bound:
+        code, message = "GD0509", "the template takes too much work"
     problems.add(
-        "GD0518", "the template cannot be rendered", error.template.span, why=error.reason,
+        code, message, error.span, why=error.reason, help=error.fault.help,
         witness=(f"when `{seat}` is asked for `{step.variable}`",),
     )  # fmt: skip
 

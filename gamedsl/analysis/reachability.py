@@ -7,6 +7,7 @@ is looked at: a library is written for many games.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from typing import NamedTuple, assert_never
 
@@ -63,7 +64,7 @@ def check_reachability(sample: HistorySample, problems: Problems) -> Iterator[Pr
         met = _visited_keys(sample)
         missing = [site for site in missing if site.key not in met]
     wide = [site for site in missing if site.key[0] != "option"]
-    missing = [site for site in missing if not any(_inside(site, other) for other in wide)]
+    missing = _outermost(missing, wide)
     if not missing:
         yield Proof("reachable", CLAIM, "proved", f"each is met: {sample.extent}")
         return
@@ -190,7 +191,24 @@ def _visited_keys(sample: HistorySample) -> set[object]:
     return met
 
 
-def _inside(site: Site, other: Site) -> bool:
-    """Returns whether a site lies in another: the parts of what never happens never do either."""
-    a, b = site.span, other.span
-    return a != b and b.start <= a.start and a.end <= max(b.end, other.end)
+def _outermost(sites: list[Site], wide: list[Site]) -> list[Site]:
+    """Returns the sites that lie in no other of `wide`: the parts of what never happens never do
+    either. One pass over the sorted places, for a table may have thousands of cells."""
+    ends: dict[Span, int] = {}
+    for site in wide:
+        ends[site.span] = max(ends.get(site.span, 0), site.span.end, site.end)
+    starts: list[int] = []
+    reaching: list[list[tuple[int, Span]]] = []
+    """The two places that end last, of those up to each start."""
+    top: list[tuple[int, Span]] = []
+    for span, end in sorted(ends.items(), key=lambda item: item[0].start):
+        top = sorted([*top, (end, span)], key=lambda place: -place[0])[:2]
+        starts.append(span.start)
+        reaching.append(top)
+    found = []
+    for site in sites:
+        place = bisect_right(starts, site.span.start)
+        around = reaching[place - 1] if place else []
+        if not any(end >= site.span.end and span != site.span for end, span in around):
+            found.append(site)
+    return found

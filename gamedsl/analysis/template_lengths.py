@@ -2,21 +2,21 @@
 
 The template language has no calls and no loop without a list (`gamedsl.prompting.templates`), so a
 walk over its tree bounds it: of two branches the longer counts, a loop's body as often as its list
-has items. What is the same in all plays is worked out; of what only a play tells there is a bound.
-Arithmetic on the latter has none: `UnboundedError` says so.
+has items. What is the same in all plays is worked out, within the bounds of one rendering; of what
+only a play tells there is a bound. Arithmetic on the latter has none, nor what takes more work:
+`UnboundedError` says so.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
-from operator import add, floordiv, mod, mul, neg, pos, sub
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.analysis.value_lengths import Measure
 from gamedsl.bounds.programs import UnboundedError
-from gamedsl.prompting.templates import as_prompt_text, environment
+from gamedsl.prompting.template_evaluation import Evaluation, TemplateFault, arithmetic, sign
+from gamedsl.prompting.template_syntax import Broken, parse
 
 _CASES = 3
 """The factor by which a text of any script becomes longer in capitals, at most (Unicode)."""
@@ -59,18 +59,25 @@ _ABSENT = Text(0)
 
 def template_length(text: str, scope: Mapping[str, Bound], measure: Measure) -> int:
     """Returns a bound on the text of a template that compiles, whose free names are in `scope`."""
-    return _Walk(measure).body(environment().parse(text).body, dict(scope))
+    parsed = parse(text)
+    assert not isinstance(parsed, Broken), "templates were checked before"
+    try:
+        return _Walk(measure).body(parsed.body, dict(scope))
+    except TemplateFault as fault:
+        raise UnboundedError(f"a template takes too much work: {fault.reason}") from fault
 
 
 class _Walk:
     def __init__(self, measure: Measure) -> None:
         self._measure = measure
+        self._operations = Evaluation({})
 
     def body(self, nodes: Iterable[Any], scope: dict[str, Bound]) -> int:
         """Returns a bound on what nodes print. What they set is in `scope` afterwards."""
         return sum(self._printed(node, scope) for node in nodes)
 
     def _printed(self, node: Any, scope: dict[str, Bound]) -> int:
+        self._operations.spend(1)
         match type(node).__name__:
             case "Output":
                 return sum(self._printed(part, scope) for part in node.nodes)
@@ -83,7 +90,8 @@ class _Walk:
                 return self._branches(node, scope)
             case "For":
                 return self._loop(node, scope)
-        return self._width(self._value(node, scope))
+            case _:  # an expression
+                return self._width(self._value(node, scope))
 
     def _branches(self, node: Any, scope: dict[str, Bound]) -> int:
         bodies = (node.body, *(other.body for other in node.elif_), node.else_)
@@ -124,6 +132,7 @@ class _Walk:
     # values
 
     def _value(self, node: Any, scope: dict[str, Bound]) -> Bound:
+        self._operations.spend(1)
         match type(node).__name__:
             case "Const":
                 return Exactly(node.value)
@@ -148,17 +157,20 @@ class _Walk:
                 return _TRUTH
             case "List" | "Tuple":
                 return self._listed([self._value(part, scope) for part in node.items])
-        return self._computed(node, scope)
+            case _:  # worked out if it reads no play, else refused
+                return self._computed(node, scope)
 
     def _computed(self, node: Any, scope: dict[str, Bound]) -> Bound:
         operands = [self._value(child, scope) for child in node.iter_child_nodes()]
         values = [each.value for each in operands if isinstance(each, Exactly)]
         if len(values) < len(operands):
             raise UnboundedError("a template computes with what only a play tells")
+        name = type(node).__name__
         try:
-            return Exactly(_OPERATORS[type(node).__name__](*values))
+            found = sign(name, *values) if len(values) == 1 else arithmetic(name, *values)
         except (ArithmeticError, TypeError):
             return _ABSENT
+        return Exactly(self._operations.number(found))
 
     def _part(self, of: Bound, key: Bound) -> Bound:
         match of, key:
@@ -177,7 +189,8 @@ class _Walk:
                 return self._either(parts.values())
             case ListOf(item=item), _:
                 return item
-        return of
+            case _:  # a part of a text is no longer than the text
+                return of
 
     def _filtered(self, node: Any, scope: dict[str, Bound]) -> Bound:
         of = self._value(node.node, scope)
@@ -200,6 +213,8 @@ class _Walk:
                 if isinstance(of, Exactly) and isinstance(of.value, list | tuple):
                     widths = [self._width(Exactly(item)) for item in of.value]
                     return Text(sum(widths) + len(widths) * between)
+            case _:  # nothing is known of other filters
+                pass
         raise UnboundedError(f"`{node.name}` is used of what only a play tells")
 
     def _exactly(self, name: str, of: Bound, given: list[Bound], named: dict[str, Bound]) -> Bound:
@@ -207,9 +222,11 @@ class _Walk:
         assert isinstance(of, Exactly)
         arguments = [each.value for each in given if isinstance(each, Exactly)]
         options = {key: each.value for key, each in named.items() if isinstance(each, Exactly)}
+        from jinja2 import TemplateError
+
         try:
-            return Exactly(environment().call_filter(name, of.value, arguments, options))
-        except Exception:
+            return Exactly(self._operations.filtered(name, of.value, arguments, options))
+        except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError):
             return _ABSENT
 
     def _listed(self, items: list[Bound]) -> Bound:
@@ -247,13 +264,10 @@ class _Walk:
                 return most * (self._width(item) + len(", "))
             case Parts():
                 return 0  # a map is no text: printing it fails
-        try:
-            return self._measure(str(as_prompt_text(value.value)))
-        except TypeError:
-            return 0
-
-
-_OPERATORS: dict[str, Callable[..., Any]] = {
-    "Add": add, "Sub": sub, "Mul": mul, "FloorDiv": floordiv, "Mod": mod, "Neg": neg, "Pos": pos,
-    "Div": lambda left, right: Fraction(left) / Fraction(right),
-}  # fmt: skip
+            case Exactly(value=known):
+                try:
+                    return self._measure(self._operations.text(known))
+                except TypeError:
+                    return 0
+            case _:
+                assert_never(value)

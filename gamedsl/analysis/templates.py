@@ -8,8 +8,10 @@ from gamedsl.analysis.infoflow import is_open
 from gamedsl.analysis.infoflow.walk import visibilities_of
 from gamedsl.analysis.taint import PAYOFF_WORDS, payoff_flows
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Fix, respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import respell_key
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
 from gamedsl.ir.types import SEAT, Record, plain
@@ -70,7 +72,7 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
         "GD0511", f"`{template.key}` is no {what} of this game", template.key_span or template.span,
         why=f"`{template.slot}` is one text, or one each for {', '.join(known)}" if known else
         "the rules are one text for all roles",
-        help=f"did you mean `{guess}`?" if guess else "",
+        help=respell_key(template.key_span or template.span, guess),
     )  # fmt: skip
     return False
 
@@ -141,7 +143,7 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
         problems.add(
             "GD0512", f"there is nothing called `{name}`", span,
             why=f"`{slot}` can name {', '.join(sorted(known))}",
-            help=f"did you mean `{guess}`?" if guess else "",
+            help=respell(span, guess),
         )  # fmt: skip
 
 
@@ -311,10 +313,13 @@ def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
 
 def _is_map(name: str, keys: tuple[str, ...], span: Span, problems: Problems) -> None:
     part = f".{keys[0]}" if keys and keys[0].isidentifier() else f'["{keys[0]}"]' if keys else ""
+    fix = Fix(f"write `{name}{part}`")
+    if name in ("labels", "view"):  # of what players chose or drew, a reader may not see each part
+        fix = substitute(span, f"{name}{part}", fix.text)
     problems.add(
         "GD0516", f"`{name}` is not one value", span,
         why=f"it has one for each of {', '.join(keys[:6])}" if keys else "it is empty",
-        help=f"write `{name}{part}`" if keys else "",
+        help=fix if keys else "",
     )  # fmt: skip
 
 
@@ -323,11 +328,12 @@ def _no_part(
 ) -> None:
     assert mention.attribute is not None
     guess = did_you_mean(mention.attribute, known)
+    place = locate(template, mention.at, mention.at + len(mention.attribute))
     problems.add(
         "GD0512", f"`{mention.name}` has no part `{mention.attribute}`",
-        locate(template, mention.at, mention.at + len(mention.attribute)),
+        place,
         why=f"its parts: {', '.join(known[:8])}" if known else "it is one value",
-        help=f"did you mean `{guess}`?" if guess else "",
+        help=respell(place, guess),
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr, LastBy, LetCall, LetMap, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Do, Draw, walk_steps
+from gamedsl.ir.program import Choose, Draw, statements_of, walk_steps
 from gamedsl.ir.statements import Assign, write_of
 from gamedsl.ir.types import Bag, Grid, List, PerSeat, PerValue, Set
 from gamedsl.prompting.template_syntax import Broken, parse
@@ -73,7 +73,7 @@ def _count(part: Any) -> Counter[str]:
 def _assigned(ir: GameIR) -> Iterator[tuple[str, Expr]]:
     """Each variable that a statement assigns, and the value."""
     for step in walk_steps(ir.turns):
-        for statement in step.statements if isinstance(step, Do) else ():
+        for statement in statements_of(step):
             write = write_of(statement)
             if isinstance(write, Assign):
                 yield write.place.variable, write.value

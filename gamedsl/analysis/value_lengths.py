@@ -9,22 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.bounds.programs import UnboundedError
 from gamedsl.ir.abstract_values import ANYTHING, AbstractValue, Seats, of_type
 from gamedsl.ir.types import (
     SEAT,
     Bag,
+    Bool,
+    Enum,
     Grid,
     List,
+    Never,
     NoneType,
     Number,
     Option,
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
+    Text,
     Tuple,
     Type,
     Union,
@@ -33,6 +38,7 @@ from gamedsl.ir.types import (
 )  # fmt: skip
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.value_text import slant
 
 Measure = Callable[[str], int]
 """The length of a text; that of two in a row is the sum of theirs."""
@@ -87,7 +93,8 @@ class ValueLengths:
                 return max(self.prompt_name("none"), self.name(inner, known))
             case Union(of=types):
                 return max(map(self.name, types))
-        return max(self._longest, self._compound(type, known))
+            case _:
+                return max(self._longest, self._compound(type, known))
 
     def _compound(self, type: Type, known: AbstractValue) -> int:
         match type:
@@ -103,7 +110,13 @@ class ValueLengths:
             case PerSeat(of=inner) | PerValue(of=inner):
                 keys = sum(self.prompt_name(name_of(key)) for key in self._keys(type))
                 return 2 + keys + len(self._keys(type)) * (self.name(inner, known.item) + 2)
-        raise UnboundedError(f"nothing says how long the text of {type} is")
+            case (
+                Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Option() | Union()
+                | Never()
+            ):  # fmt: skip
+                raise UnboundedError(f"nothing says how long the text of {type} is")
+            case _:
+                assert_never(type)
 
     def _number(self, type: Number, known: AbstractValue) -> int:
         ends = known.number.ends if type.whole else None
@@ -163,7 +176,8 @@ class ValueLengths:
                     for name, of in record.fields
                 )
                 return Extent(max(parts, len(_NOTHING)))
-        return Extent(self._one_line(type, known, called))
+            case _:  # every other value stands on one line, or is refused there
+                return Extent(self._one_line(type, known, called))
 
     def _one_line(self, type: Type, known: AbstractValue, called: int) -> int:
         """State may not be bound yet, whatever its type."""
@@ -190,7 +204,8 @@ class ValueLengths:
                 each = 1 + self._one_line(inner, known.item, called) + _BETWEEN
                 names = sum(max(called, self.prompt_name(name_of(key))) for key in keys)
                 return names + len(keys) * each
-        return max(called, self.name(type, known))
+            case _:  # a canonical name, or refused there
+                return max(called, self.name(type, known))
 
     def _board(
         self, grid: Grid, known: AbstractValue, called: int, marks: Mapping[str, str]
@@ -200,7 +215,8 @@ class ValueLengths:
         if marks:
             cell = max(self.measure(mark) for mark in marks.values())
         width = max(1, cell, len(str(grid.columns - 1)))
-        line = len(str(grid.rows - 1)) + grid.columns * (1 + width)
+        width, shift = slant(grid, width)
+        line = len(str(grid.rows - 1)) + grid.columns * (1 + width) + (grid.rows - 1) * shift
         rows = [Extent(line)] * (grid.rows + 1)
         if marks:
             legend = sum(self.measure(f"{mark} is {name}, ") for name, mark in marks.items())
@@ -234,4 +250,7 @@ def _is_listed(type: Type) -> bool:
             return _is_listed(inner)
         case Record() | Tuple() | Union():
             return all(map(_is_listed, type.types if isinstance(type, Record) else type.of))
-    return True
+        case Bool() | Enum() | Seat() | NoneType() | Text() | Never():
+            return True
+        case _:
+            assert_never(type)

@@ -204,7 +204,7 @@ class Interpreter:
         of, key = self.value(expr.of, locals), self.value(expr.key, locals)
         if isinstance(plain(expr.of.type), Bag):
             return of_type(expr.type, self.seats)
-        if isinstance(plain(expr.of.type), List) and not (of.none or key.none):
+        if isinstance(plain(expr.of.type), List | Record) and not (of.none or key.none):
             return of.item
         return of.item.perhaps()
 
@@ -252,7 +252,7 @@ class Interpreter:
                 key = SOMETHING
             case PerValue(key=type):
                 key = of_type(type, self.seats)
-            case _:
+            case _:  # any other collection is read by index
                 count = known.size
                 key = number_in(NATURAL if count is None else Interval(0, max(count - 1, 0), True))
         return {names[0]: key, names[1]: item}

@@ -10,7 +10,7 @@ from typing import Any, assert_never
 
 from gamedsl.bounds.expressions import Interpreter
 from gamedsl.ir.abstract_values import ZERO, AbstractValue, Interval, of_type
-from gamedsl.ir.expr import Apply, Const, Expr, Get, LastBy, Past, Read
+from gamedsl.ir.expr import Apply, Build, Const, Expr, Get, LastBy, Past, Read
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Binding,
@@ -24,6 +24,8 @@ from gamedsl.ir.program import (
     Show,
     Stage,
     Step,
+    bound_place,
+    statements_of,
     walk_steps,
 )
 from gamedsl.ir.statements import Assign, ForEach, Statement, write_of
@@ -50,6 +52,8 @@ def exact_passes(loop: Loop) -> int | None:
 
 def has_pass(loop: Loop) -> bool:
     """Returns whether a loop that is reached surely has a pass."""
+    if isinstance(loop.items, Build):
+        return bool(loop.items.items)
     if loop.items is not None:
         return isinstance(loop.items, Const) and bool(loop.items.value)
     return loop.times is None or bool(exact_passes(loop))
@@ -131,16 +135,22 @@ class ProgramBounds:
         found: dict[str, int | None] = {}
         total: int | None = 0
         for step in steps:
-            if isinstance(step, Choose):
-                found[step.id] = total
-            elif isinstance(step, Block | Stage | Loop):
-                earlier: int | None = 0
-                if isinstance(step, Loop):
-                    earlier, times = self.total(weigh, step.body), self.passes(step)
+            match step:
+                case Choose(id=name):
+                    found[name] = total
+                case Loop(body=body):
+                    earlier, times = self.total(weigh, body), self.passes(step)
                     if earlier:
                         earlier = None if times is None else earlier * max(times - 1, 0)
-                for name, before in self._before(step.body, weigh).items():
-                    found[name] = _sum((total, before, earlier))
+                    for name, before in self._before(body, weigh).items():
+                        found[name] = _sum((total, before, earlier))
+                case Block(body=body) | Stage(body=body):
+                    for name, before in self._before(body, weigh).items():
+                        found[name] = _sum((total, before))
+                case Draw() | Show() | Do() | Pay() | Call():
+                    pass
+                case _:
+                    assert_never(step)
             total = _sum((total, self.weight(step, weigh)))
         return found
 
@@ -244,18 +254,18 @@ class ProgramBounds:
     def _is_assigned_only(self, name: str) -> bool:
         """Whether no choice or draw writes a variable, and statements only assign it."""
         for step in self._steps:
-            if isinstance(step, Choose | Draw) and step.place and step.place.variable == name:
+            place = bound_place(step)
+            if place is not None and place.variable == name:
                 return False
-            if isinstance(step, Do):
-                writes = map(write_of, step.statements)
-                if any(w.place.variable == name and not isinstance(w, Assign) for w in writes):
-                    return False
+            writes = map(write_of, statements_of(step))
+            if any(w.place.variable == name and not isinstance(w, Assign) for w in writes):
+                return False
         return True
 
     def _assignments(self, step: Step, name: str) -> Iterator[tuple[Assign, int | None]]:
         """Yields the assignments of a variable in a step, each with how often it is carried out at
         most in one run."""
-        for statement in step.statements if isinstance(step, Do) else ():
+        for statement in statements_of(step):
             sizes: list[int | None] = []
             body: Statement = statement
             while isinstance(body, ForEach):

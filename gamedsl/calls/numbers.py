@@ -181,6 +181,8 @@ def _apply(operator: str, left: Fraction, right: Fraction) -> Fraction:
             return _bounded(left - right)
         case "*":
             return _bounded(left * right)
+        case _:  # a division
+            pass
     if not right:
         raise NotArithmetic
     return _bounded(left / right)

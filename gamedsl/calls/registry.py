@@ -16,13 +16,13 @@ from __future__ import annotations
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from typing import Any, TypeVar
 
-from gamedsl.calls.types import Type, WrongType, checked, is_definite, key_of, type_text
+from gamedsl.calls.types import Type, WrongType, checked, is_definite, key_of, size_of, type_text
 
 GROUP = "gamedsl.calls"
 SHIPPED = {
@@ -41,6 +41,9 @@ SOON = 1
 KEPT = 1024
 """Results of one pure function that are kept, the last used."""
 
+KEPT_CHARACTERS = 20_000_000
+"""Characters of all arguments of these results together."""
+
 Body = TypeVar("Body", bound=Callable[..., Any])
 
 
@@ -52,6 +55,32 @@ class CallError(Exception):
         super().__init__(f"`{name}`: {reason}")
         self.name = name
         self.reason = reason
+
+
+class ResultCache:
+    """Results of one pure function by its arguments, the last used; threads may share it."""
+
+    def __init__(self) -> None:
+        self._results: OrderedDict[Hashable, tuple[int, Any]] = OrderedDict()
+        self._size = 0
+        self._lock = threading.Lock()
+
+    def find(self, key: Hashable) -> tuple[Any] | None:
+        """Returns the result kept for a key, in a tuple; None where there is none."""
+        with self._lock:
+            if key not in self._results:
+                return None
+            self._results.move_to_end(key)
+            return (self._results[key][1],)
+
+    def keep(self, key: Hashable, result: Any) -> None:
+        """Keeps a result, and gives up those that were not used for longest."""
+        size = size_of(key)
+        with self._lock:
+            self._size += size - self._results.get(key, (0, None))[0]
+            self._results[key] = size, result
+            while len(self._results) > KEPT or self._size > KEPT_CHARACTERS:
+                self._size -= self._results.popitem(last=False)[1][0]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +99,7 @@ class Function:
     body: Callable[..., Any]
     fault: Callable[[Mapping[str, Any]], str | None] | None = None
     missing: Callable[[], str | None] | None = None
-    _kept: OrderedDict[Any, Any] = field(default_factory=OrderedDict, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _kept: ResultCache = field(default_factory=lambda: ResultCache(), repr=False)
 
     @property
     def repeatable(self) -> bool:
@@ -107,16 +135,11 @@ class Function:
         if not self.pure:
             return self._result(given)[0]
         key = tuple(key_of(value) for value in given.values())
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return checked(self.result, self._kept[key])
+        if (known := self._kept.find(key)) is not None:
+            return checked(self.result, known[0])
         result, final = self._result(given)
         if final:
-            with self._lock:
-                self._kept[key] = result
-                if len(self._kept) > KEPT:
-                    self._kept.popitem(last=False)
+            self._kept.keep(key, result)
         return checked(self.result, result)
 
     def _result(self, given: Mapping[str, Any]) -> tuple[Any, bool]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import select
 import socket
@@ -13,6 +12,8 @@ from typing import Any
 from gamedsl.calls.registry import CallError, function
 from gamedsl.calls.sandbox.launch import Confined, Limits, SandboxError, confined
 from gamedsl.calls.sandbox.report import best_way
+from gamedsl.storage.characters import blanked
+from gamedsl.storage.strict_json import JsonRefused, parse
 
 LIMITS = Limits(seconds=10, cpu=10)
 """For the code and for the tests, each."""
@@ -63,10 +64,9 @@ def run_python(code: str, tests: str) -> dict[str, Any]:
 def result(passed: int, count: int, error: str) -> dict[str, Any]:
     """The result in numbers; an error is one line of printable text."""
     share = Fraction(passed, count) if count else Fraction(0)
-    line = "".join(c if c.isprintable() else " " for c in error)
     return {
         "ok": 0 < count == passed, "passed": passed, "failed": count - passed, "share": share,
-        "error": line[:200],
+        "error": blanked(error)[:200],
     }  # fmt: skip
 
 
@@ -74,8 +74,8 @@ def _values(line: bytes) -> list[Any]:
     """Returns the list that the judge wrote in a line if it starts with a whole number, else an
     empty list. The tests could have written the line too."""
     try:
-        values = json.loads(line)
-    except (ValueError, RecursionError):
+        values = parse(line, limit=MAX_RESULT)
+    except JsonRefused:
         return []
     if isinstance(values, list) and values and type(values[0]) is int and 0 <= values[0] <= 10_000:
         return values

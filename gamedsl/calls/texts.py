@@ -54,7 +54,8 @@ def text_of(value: Any) -> str:
             return ", ".join(f"{key}: {text_of(item)}" for key, item in value.items())
         case set() | frozenset():
             return ", ".join(sorted(map(text_of, value)))
-    return ", ".join(map(text_of, value))
+        case _:  # a list or tuple
+            return ", ".join(map(text_of, value))
 
 
 @function(

@@ -17,9 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Literal
+
+from gamedsl.storage.strict_json import exact_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +55,8 @@ def is_definite(type: Type) -> bool:
             return is_definite(inner)
         case Mapping():
             return all(map(is_definite, type.values()))
-    return type != "any"
+        case str() | tuple():
+            return type != "any"
 
 
 MAX_DEPTH = 32
@@ -74,7 +78,9 @@ def type_text(type: Type) -> str:
             return f"list of {type_text(inner)}"
         case OrNone(of=inner):
             return f"{type_text(inner)} or none"
-    return "{" + ", ".join(f"{field}: {type_text(inner)}" for field, inner in type.items()) + "}"
+        case Mapping():
+            fields = (f"{field}: {type_text(inner)}" for field, inner in type.items())
+            return "{" + ", ".join(fields) + "}"
 
 
 def checked(type: Type, value: Any, where: str = "") -> Any:
@@ -105,7 +111,8 @@ def as_json(value: Any) -> Any:
             return [as_json(item) for item in value]
         case Mapping():
             return {field: as_json(item) for field, item in value.items()}
-    return value
+        case _:  # JSON has every other value as it is
+            return value
 
 
 def from_json(type: Type, data: Any) -> Any:
@@ -118,10 +125,8 @@ def from_json(type: Type, data: Any) -> Any:
         case Mapping() if isinstance(data, dict) and data.keys() == type.keys():
             return {field: from_json(inner, data[field]) for field, inner in type.items()}
         case "number" if isinstance(data, str):
-            try:
-                return Fraction(data)
-            except (ValueError, ZeroDivisionError):
-                pass
+            with suppress(ValueError):
+                return exact_number(data)
     return checked(type, data)
 
 
@@ -136,7 +141,8 @@ def _is_plain(type: str | tuple[str, ...], value: Any) -> bool:
             return isinstance(value, int | Fraction) and not isinstance(value, bool)
         case "text":
             return isinstance(value, str)
-    return isinstance(value, str) and value in type
+        case _:  # one of the texts of a tuple
+            return isinstance(value, str) and value in type
 
 
 def key_of(value: Any, depth: int = 0) -> Hashable:
@@ -156,4 +162,16 @@ def key_of(value: Any, depth: int = 0) -> Hashable:
         case Mapping():
             pairs = ((key_of(k, depth + 1), key_of(v, depth + 1)) for k, v in value.items())
             return ("map", frozenset(pairs))
-    raise WrongType(f"it holds {value!r:.60}, which no game value is")
+        case _:
+            raise WrongType(f"it holds {value!r:.60}, which no game value is")
+
+
+def size_of(key: Hashable) -> int:
+    """Returns the characters and parts of a cache key."""
+    size, waiting = 0, [key]
+    while waiting:
+        part = waiting.pop()
+        if isinstance(part, tuple | frozenset):
+            waiting += part
+        size += len(part) if isinstance(part, str) else 1
+    return size

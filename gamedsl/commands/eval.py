@@ -1,7 +1,8 @@
 """`gamedsl eval`: matches between players with intervals, exploitability, leaderboards.
 
 Exit codes: 0 evaluated; 1 problems in the game, or an endpoint that stopped before the end; 2 usage
-or something missing; 130 interrupted. Results that a leaderboard has received stay there.
+or something missing; 130 interrupted, with what was finished printed and stored. Results that a
+leaderboard has received stay there.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from shutil import get_terminal_size
 from textwrap import dedent, fill
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
-from gamedsl.commands._arguments import count, from_zero, positive, whole
+from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._arguments import count_to, from_zero, positive, seed, whole_to
+from gamedsl.commands._streams import plain
 
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
@@ -56,10 +58,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--referee", action="append", default=[], metavar="REFEREE=SPEC",
         help="who referees (default: as the recipe of the first run has it, else of the game: its "
         "player, or the model as it comes); may be repeated")  # fmt: skip
-    add("--games", type=count, metavar="N",
+    add("--games", type=count_to(10_000_000), metavar="N",
         help=f"games a pairing, where it is sampled (default: {GAMES:,}; in games in words "
         f"{FEW_GAMES})")  # fmt: skip
-    add("--seed", type=int, default=0, metavar="N", help="of the games, labels and draws")
+    add("--seed", type=seed, default=0, metavar="N", help="of the games, labels and draws")
     add("--method", choices=("auto", "exact", "sampled"), default="auto",
         help="exact wherever it can be had (auto), nowhere else, or never")  # fmt: skip
     add("--rows", choices=("held-out", "training", "all"),
@@ -67,7 +69,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
     add("--utility", choices=("payoffs", "rewards"), default="payoffs",
         help="what is compared: the game's payoffs, or what seats are trained on")  # fmt: skip
-    add("--search", type=whole, default=500, metavar="N",
+    add("--search", type=whole_to(10_000_000), default=500, metavar="N",
         help="games simulated for each seat's reply, which bounds exploitability in large games; "
         "0 leaves it out (default: 500)")  # fmt: skip
     add(
@@ -92,7 +94,7 @@ def _engines(parser: argparse.ArgumentParser) -> None:
     add("--vllm-cache", type=positive, metavar="GIB",
         help="keys and values that each vLLM keeps (default: as its run has it, else "
         "2)")  # fmt: skip
-    add("--vllm-context", type=count, metavar="N",
+    add("--vllm-context", type=count_to(100_000_000), metavar="N",
         help="the most tokens of a prompt and its reply together under vLLM (default: as its run "
         "has it, else as the model has)")  # fmt: skip
 
@@ -112,19 +114,30 @@ def _endpoints(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument_group("endpoints").add_argument
     add("--key-env", metavar="NAME",
         help="the environment variable that holds the key (default: OPENAI_API_KEY)")  # fmt: skip
-    add("--concurrency", type=count, default=8, metavar="N", help="calls at a time (default: 8)")
+    add("--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
+        help="let a game's `train:` or a run's recipe name the endpoint at this address; those "
+        "named here need no leave; may be repeated")  # fmt: skip
+    add(
+        "--concurrency",
+        type=count_to(1024),
+        default=8,
+        metavar="N",
+        help="calls at a time (default: 8)",
+    )
     add("--timeout", type=positive, default=60.0, metavar="S",
-        help="seconds until a call is given up and tried again (default: 60)")  # fmt: skip
-    add("--retries", type=whole, default=5, metavar="N",
+        help="seconds until an attempt is given up and made again (default: 60)")  # fmt: skip
+    add("--call-timeout", type=positive, default=1200.0, metavar="S",
+        help="seconds for a call with all its attempts and pauses (default: 1,200)")  # fmt: skip
+    add("--retries", type=whole_to(1000), default=5, metavar="N",
         help="attempts after the first, with growing pauses (default: 5)")  # fmt: skip
-    add("--calls", type=count, default=1000, metavar="N",
+    add("--calls", type=count_to(10**15), default=1000, metavar="N",
         help="the most calls to one endpoint, repeated ones included (default: 1,000)")  # fmt: skip
-    add("--tokens", type=count, metavar="N",
+    add("--tokens", type=count_to(10**15), metavar="N",
         help="the most tokens of an endpoint, as it counts them (default: any number)")  # fmt: skip
     add("--temperature", type=from_zero, metavar="T",
         help="of endpoints, and of models as they come (default: 1; of an endpoint in a closed "
         "game as the server has it)")  # fmt: skip
-    add("--max-tokens", type=count, metavar="N",
+    add("--max-tokens", type=count_to(100_000_000), metavar="N",
         help="of a reply (default: as the server has it; in games in words as the game "
         "has it)")  # fmt: skip
     add("--constrain", choices=CONSTRAIN,
@@ -163,6 +176,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     from gamedsl.evaluate.results import Options
     from gamedsl.evaluate.standings import check_anchor, names_on
     from gamedsl.evaluate.transcripts import keeper
+    from gamedsl.policies.budget import Interrupted
 
     params: dict[str, Any] = read_params(args.param)
     people = _people(args)
@@ -183,11 +197,13 @@ def _evaluate(args: argparse.Namespace) -> int:
         options = Options(
             args.games or (FEW_GAMES if game.ir.in_words else GAMES), args.seed, args.utility,
             args.method, args.search, args.decisions, settings, tell, keeper(args.transcripts),
-            _vllm(args, game),
+            _vllm(args, game), report_interrupted=True,
         )  # fmt: skip
         found = evaluate(game, plan, options, _keeper(args, game, plan, options))
     _keep_exploitability(args, found)
     _print(args, found)
+    if isinstance(found.stopped, Interrupted):
+        return INTERRUPTED
     return CLEAN if found.stopped is None else PROBLEMS
 
 
@@ -258,12 +274,15 @@ def _game(
 
 
 def _settings(args: argparse.Namespace) -> EndpointSettings:
+    from gamedsl.players.endpoint import addresses_in
     from gamedsl.policies.endpoint import EndpointSettings
 
+    named = addresses_in([*args.contestants, *args.against, *args.role, *args.referee])
     return EndpointSettings(
         key_env=args.key_env, concurrency=args.concurrency, timeout=args.timeout,
-        retries=args.retries, calls=args.calls, tokens=args.tokens,
+        call_timeout=args.call_timeout, retries=args.retries, calls=args.calls, tokens=args.tokens,
         temperature=args.temperature, max_tokens=args.max_tokens, constrain=args.constrain,
+        addresses=named | set(args.addresses),
     )  # fmt: skip
 
 
@@ -285,15 +304,21 @@ def _keeper(args: argparse.Namespace, game: Game, plan: Plan, options: Options) 
 
 def _keep_exploitability(args: argparse.Namespace, found: Evaluation) -> None:
     from gamedsl.evaluate.leaderboard import add
+    from gamedsl.policies.budget import Interrupted
 
     if args.leaderboard is not None and args.utility == "payoffs":
-        measured = {one.identity: found.exploitability[one.name] for one in found.plan.contestants}
+        measured = {
+            one.identity: found.exploitability[one.name] for one in found.plan.contestants
+            if not isinstance(found.stopped, Interrupted)
+            or found.exploitability[one.name].kind != "unknown"
+        }  # fmt: skip
         add(args.leaderboard, [], found.game.share_hash, measured)
 
 
 def _print(args: argparse.Namespace, found: Evaluation) -> None:
     from gamedsl.evaluate.record import as_record, standings_record
     from gamedsl.evaluate.tables import head_of, tables_of
+    from gamedsl.storage.writer import write_output
 
     boards = [one for one in _standings(args) if one.hash == found.game.share_hash]
     record = as_record(found)
@@ -301,7 +326,7 @@ def _print(args: argparse.Namespace, found: Evaluation) -> None:
         record["leaderboard"] = [standings_record(one) for one in boards]
     text = json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False)
     if args.out is not None:
-        _write(args.out, text + "\n")
+        write_output(args.out, text + "\n", parents=True)
     if args.format == "json":
         print(text)
         return
@@ -358,16 +383,6 @@ def _print_tables(tables: Iterable[Table]) -> None:
         print(terminal_text(table, width, colour=colour, encoding=sys.stdout.encoding))
 
 
-def _write(path: Path, text: str) -> None:
-    from gamedsl.evaluate.errors import EvalError
-    from gamedsl.train.files import write_text
-
-    try:
-        write_text(path, text)
-    except OSError as error:
-        raise EvalError(f"{path} cannot be written: {error.strerror}", "name another") from error
-
-
 @contextmanager
 def _progress_bar() -> Iterator[Tell]:
     """Shows progress on the error stream if that is a terminal."""
@@ -376,7 +391,7 @@ def _progress_bar() -> Iterator[Tell]:
 
     from gamedsl.evaluate.results import silent
 
-    console = Console(stderr=True)
+    console = Console(file=plain(sys.stderr))
     if not console.is_terminal:
         yield silent
         return

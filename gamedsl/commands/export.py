@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._arguments import count_to
+from gamedsl.commands._streams import print_document
 from gamedsl.export.table import EXPORTERS
+from gamedsl.storage.writer import write_output
 
 HELP = "Write a game for another program. FILE is a path or the name of a shipped game."
 LIMIT = 200_000
@@ -25,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("-o", "--output", metavar="OUT", help="where to write (default: print it)")
     parser.add_argument(
-        "--limit", type=int, default=LIMIT, metavar="N",
+        "--limit", type=count_to(100_000_000), default=LIMIT, metavar="N",
         help=f"the most nodes that a tree may have (default: {LIMIT:,})",
     )  # fmt: skip
     add_params(parser)
@@ -57,13 +60,10 @@ def run(args: argparse.Namespace) -> int:
         text = exporter.write(game, args.limit)
     except (TooLarge, ValueError) as error:
         return _stop(f"{game.name}: {error}", PROBLEMS)
-    try:
-        if args.output is None:
-            sys.stdout.write(text)
-        else:
-            Path(args.output).write_text(text, encoding="utf-8")
-    except OSError as error:
-        return _stop(f"{args.output} cannot be written: {(error.strerror or '').lower()}")
+    if args.output is None:
+        print_document(text)
+    else:
+        write_output(Path(args.output), text)
     return CLEAN
 
 

@@ -10,7 +10,9 @@ import argparse
 import sys
 from pathlib import Path
 
-from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
+from gamedsl.cli import CLEAN, PROBLEMS, use_colour
+from gamedsl.commands._streams import print_document
+from gamedsl.storage.writer import write_output
 
 HELP = "Make a game file of one of Gambit's: an extensive (.efg) or a strategic (.nfg) game."
 
@@ -40,12 +42,7 @@ def run(args: argparse.Namespace) -> int:
     if text is None:
         return PROBLEMS
     if args.output is None:
-        sys.stdout.write(text)
-        return CLEAN
-    try:
-        args.output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        why = (error.strerror or "").lower()
-        print(f"gamedsl import: {args.output} cannot be written: {why}", file=sys.stderr)
-        return USAGE
+        print_document(text)
+    else:
+        write_output(args.output, text)
     return CLEAN

@@ -1,7 +1,8 @@
 """`gamedsl prompts`: prints the prompts of each role, and the meaning of its labels.
 
 The meaning of the labels is for the author and is never sent. Every step is shown; a later one
-after a history with the first option of every choice before it. With `--model` the labels are those
+after a history with the first option of every choice before it. `--at` shows the decision after a
+history of its own (`gamedsl.players.named_history`). With `--model` the labels are those
 that this model's tokenizer gets, and the prompt is the output of its chat template.
 """
 
@@ -10,27 +11,35 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._arguments import seed
 from gamedsl.tables.model import Table, text_columns
 from gamedsl.tables.text import rendered, table_lines
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import GameIR
+    from gamedsl.ir.program import Choose
     from gamedsl.policies.chat import HFTokenizer
     from gamedsl.prompting.events import Event
+    from gamedsl.prompting.labels import LabelBook
+    from gamedsl.prompting.prompts import Messages
 
 HELP = "Print exactly what each role will be sent. FILE is a path or the name of a shipped game."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
-    parser.add_argument("--run-seed", type=int, default=0, metavar="N", help="seed of the labels")
+    parser.add_argument("--run-seed", type=seed, default=0, metavar="N", help="seed of the labels")
     parser.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the episode (for `per: episode`)"
+        "--seed", type=seed, default=0, metavar="N", help="seed of the episode (for `per: episode`)"
     )
     parser.add_argument("--role", metavar="R", help="only this role, or only this seat of a role")
+    parser.add_argument(
+        "--at", metavar="MOVES",
+        help='what is asked after these choices and draws, such as "card=Q, open=bet"',
+    )  # fmt: skip
     add_params(parser)
     parser.add_argument("--model", metavar="NAME", help="apply the chat template of this model")
     parser.add_argument("--format", choices=("text", "json"), default="text")
@@ -65,7 +74,14 @@ def run(args: argparse.Namespace) -> int:
             tokenizer = tokenizer_of(args.model)
         except ModelError as error:
             return _usage(str(error))
-    report = describe(ir, seats, run_seed=args.run_seed, seed=args.seed, tokenizer=tokenizer)
+    seeds = {"run_seed": args.run_seed, "seed": args.seed}
+    if args.at is None:
+        report = describe(ir, seats, tokenizer=tokenizer, **seeds)
+    else:
+        try:
+            report = describe_at(ir, seats, args.at, tokenizer=tokenizer, **seeds)
+        except ValueError as error:
+            return _usage(str(error))
     print(
         json.dumps(report, indent=2, ensure_ascii=False) if args.format == "json" else text(report)
     )
@@ -77,7 +93,6 @@ def describe(
 ) -> dict[str, Any]:
     """All prompts of some seats as plain data; `sent` is there with a tokenizer only."""
     from gamedsl.engine.random_plays import pasts
-    from gamedsl.ir.json_types import schema_of
     from gamedsl.prompting.labels import draw_labels
     from gamedsl.prompting.prompts import Prompter
 
@@ -94,22 +109,72 @@ def describe(
             messages = prompter.messages(
                 past.seat, step, past.legal, book, past.seen, past.variables, past.before
             )
-            prompt: dict[str, Any] = {
-                "seat": past.seat,
-                "role": ir.role_of[past.seat],
-                "step": step.id,
-                "after": [event_text(ir, event) for event in past.seen],
-                "messages": [{"role": role, "content": content} for role, content in messages],
-                "answers": {
-                    book.label(name): name for name in (past.legal if step.said is None else ())
-                },
-            }
-            if step.said is not None and step.said.form == "json":
-                prompt["schema"] = schema_of(step.type, ir.seats)
-            if tokenizer is not None:
-                prompt["sent"] = tokenizer.render(messages)
-                prompt["tokens"] = tokenizer.count(prompt["sent"])
-            prompts.append(prompt)
+            after = [event_text(ir, event) for event in past.seen]
+            asked = _Asked(past.seat, step, past.legal, messages)
+            prompts.append(_as_data(ir, asked, after, book, tokenizer))
+    return _report(ir, book, run_seed, seed, prompts)
+
+
+def describe_at(
+    ir: GameIR, seats: list[str], at: str, *, run_seed: int, seed: int,
+    tokenizer: HFTokenizer | None,
+) -> dict[str, Any]:  # fmt: skip
+    """The prompts of those who are asked after a named history, as `describe` has them. ValueError
+    for a history that does not happen, or in which none of the seats is asked then."""
+    from gamedsl.players.named_history import follow
+    from gamedsl.prompting.labels import draw_labels
+    from gamedsl.runtime import Env
+
+    env = Env(ir, run_seed=run_seed, tokenizer=tokenizer)
+    reached = follow(env.reset(seed, chance="asked"), at)
+    book = draw_labels(ir, run_seed=run_seed, seed=seed, tokenizer=tokenizer)
+    asked = reached.episode.decisions
+    if not any(decision.seat in seats for decision in asked):
+        raise ValueError(f"then {', '.join(d.seat for d in asked)} is asked, not {seats[0]}")
+    prompts = []
+    for decision in asked:
+        if decision.seat in seats:
+            messages = cast("Messages", decision.messages)
+            shown = _Asked(decision.seat, env.step_of(decision.step), decision.legal, messages)
+            prompts.append(_as_data(ir, shown, list(reached.path), book, tokenizer))
+    return _report(ir, book, run_seed, seed, prompts) | {"at": at}
+
+
+class _Asked(NamedTuple):
+    """A decision and its prompt."""
+
+    seat: str
+    step: Choose
+    legal: tuple[str, ...]
+    messages: Messages
+
+
+def _as_data(
+    ir: GameIR, asked: _Asked, after: list[str], book: LabelBook, tokenizer: HFTokenizer | None
+) -> dict[str, Any]:
+    """Returns a prompt as plain data."""
+    from gamedsl.ir.json_types import schema_of
+
+    step = asked.step
+    prompt: dict[str, Any] = {
+        "seat": asked.seat,
+        "role": ir.role_of[asked.seat],
+        "step": step.id,
+        "after": after,
+        "messages": [{"role": role, "content": content} for role, content in asked.messages],
+        "answers": {book.label(name): name for name in (asked.legal if step.said is None else ())},
+    }
+    if step.said is not None and step.said.form == "json":
+        prompt["schema"] = schema_of(step.type, ir.seats)
+    if tokenizer is not None:
+        prompt["sent"] = tokenizer.render(asked.messages)
+        prompt["tokens"] = tokenizer.count(prompt["sent"])
+    return prompt
+
+
+def _report(
+    ir: GameIR, book: LabelBook, run_seed: int, seed: int, prompts: list[dict[str, Any]]
+) -> dict[str, Any]:
     return {
         "game": ir.name,
         "run_seed": run_seed,
@@ -136,7 +201,8 @@ def text(report: dict[str, Any]) -> str:
         count = f", {prompt['tokens']} tokens" if "tokens" in prompt else ""
         lines.append(f"━━ {prompt['seat']} · {prompt['step']}{count} ━━")
         if prompt["after"]:
-            lines.append(f"(for instance after: {'; '.join(prompt['after'])})")
+            words = "after" if "at" in report else "for instance after"
+            lines.append(f"({words}: {'; '.join(prompt['after'])})")
         if "sent" in prompt:
             lines.append(prompt["sent"].rstrip("\n"))
         else:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.storage.characters import escaped
 from gamedsl.tables.text import plural
 
 if TYPE_CHECKING:
@@ -33,17 +34,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gamedsl.runtime.transcripts import TranscriptError, read
+    from gamedsl.runtime.transcripts import TranscriptError, read_file
+    from gamedsl.storage.reader import FileRefused
 
     try:
         params = read_params(args.param)
-        text = args.transcript.read_text(encoding="utf-8")
-    except (ValueError, OSError) as error:
-        return _usage(getattr(error, "strerror", None) or str(error), args.transcript)
+        transcripts = read_file(args.transcript)
+    except ValueError as error:
+        return _usage(str(error))
+    except FileRefused as error:
+        fix = "give a file of JSON lines, such as one of a run's transcripts/"
+        return _usage(f"{error.strerror or error.reason}; {fix}", args.transcript)
     library = _Library(args.file, params)
     total = wrong = 0
     try:
-        for transcript in read(text):
+        for transcript in transcripts:
             game = library.game(transcript)
             if game is None:
                 return PROBLEMS
@@ -119,7 +124,7 @@ def _verified(env: Env, game: Game, transcript: Transcript, args: argparse.Names
 
     played = replay(game, transcript, env)
     if not args.quiet:
-        print(f"{played.text}\n")
+        print("\n".join(map(escaped, played.text.split("\n"))) + "\n")
     for fault in played.faults:
         _complain(args.transcript, fault.line, str(fault), fault.help)
     return not played.faults
@@ -127,13 +132,9 @@ def _verified(env: Env, game: Game, transcript: Transcript, args: argparse.Names
 
 def _complain(path: Path, line: int, message: str, help: str = "") -> None:
     sys.stdout.flush()
-    print(f"{path}:{line}: error: {_printable(message)}", file=sys.stderr)
+    print(f"{path}:{line}: error: {escaped(message)}", file=sys.stderr)
     if help:
-        print(f"  = help: {_printable(help)}", file=sys.stderr)
-
-
-def _printable(text: str) -> str:
-    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+        print(f"  = help: {escaped(help)}", file=sys.stderr)
 
 
 def _usage(message: str, path: Path | None = None) -> int:

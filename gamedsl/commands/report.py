@@ -20,10 +20,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    from gamedsl.runs.errors import RunDamaged
+
+    try:
+        return _report(args)
+    except RunDamaged as error:
+        print(f"gamedsl report: {error}", file=sys.stderr)
+        return USAGE
+
+
+def _report(args: argparse.Namespace) -> int:
+    from gamedsl.runs.saved import open_saved
+
     for folder in args.runs:
-        if not (folder / "run.json").is_file():
-            print(f"gamedsl report: `{folder}` is not a run folder", file=sys.stderr)
-            return USAGE
+        open_saved(folder)
     if len(args.runs) == 1:
         if args.out is not None:
             print("gamedsl report: --out is for several runs", file=sys.stderr)

@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._arguments import count, count_to
+from gamedsl.commands._streams import print_document
+from gamedsl.storage.writer import write_output
 
 if TYPE_CHECKING:
     from gamedsl.view.game.views import View, Views
@@ -37,13 +40,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="write a picture; several views get their name in the file's; `-` prints it",
     )  # fmt: skip
     parser.add_argument(
-        "--width", type=_positive, metavar="N",
+        "--width", type=count_to(100_000), metavar="N",
         help="columns of text, or units across a picture (default: the terminal's, or a page)",
     )  # fmt: skip
     parser.add_argument(
-        "--limit", type=_positive, default=200, metavar="N", help="draw at most N nodes of a tree"
+        "--limit",
+        type=count_to(100_000),
+        default=200,
+        metavar="N",
+        help="draw at most N nodes of a tree",
     )
-    parser.add_argument("--depth", type=_positive, metavar="N", help="and at most N moves deep")
+    parser.add_argument("--depth", type=count, metavar="N", help="and at most N moves deep")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -105,24 +112,14 @@ def _pictures(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -
     for view in views:
         drawn = shown.picture(view, args.width or PAGE)
         if args.output == "-":
-            sys.stdout.write(drawn)
+            print_document(drawn)
             continue
         path = Path(args.output)
         if len(views) > 1:
             path = path.with_name(f"{path.stem}-{view}{path.suffix or '.svg'}")
-        try:
-            path.write_text(drawn, encoding="utf-8")
-        except OSError as error:
-            return _usage(f"{path}: {error.strerror}")
+        write_output(path, drawn)
         print(f"{path}: the {view} of {shown.game.name}")
     return CLEAN
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if number < 1:
-        raise ValueError(text)
-    return number
 
 
 def _usage(message: str) -> int:

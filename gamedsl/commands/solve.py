@@ -16,7 +16,8 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
-from gamedsl.commands._arguments import count
+from gamedsl.commands._arguments import count, count_to, seed
+from gamedsl.commands._streams import plain
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -55,10 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--rows", type=count, default=24, metavar="N", help="information sets shown (default: 24)"
     )
     parser.add_argument(
-        "--limit", type=count, default=LIMIT, metavar="N",
+        "--limit", type=count_to(100_000_000), default=LIMIT, metavar="N",
         help=f"histories up to which a game is written out as a tree (default: {LIMIT:,})",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="of what is sampled")
+    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of what is sampled")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -98,7 +99,7 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     from gamedsl.solve.solver import Unfit, solve
     from gamedsl.solve.text import render
     from gamedsl.solve.tree import UNLISTED
-    from gamedsl.train.files import write_text
+    from gamedsl.storage.writer import write_output
 
     if game.ir.open or game.ir.referees:
         raise Unfit(f"`{game.name}` cannot be solved: {UNLISTED}")
@@ -110,6 +111,8 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     kept = _picked(report, args.pick)
     if args.save is not None and kept is None:
         raise Unfit(f"there is no policy of `{game.name}` to keep: {_why_none(report)}")
+    if args.save is not None and kept is not None and not kept.policy:
+        raise Unfit(f"the policy of `{game.name}` has too many information sets to be kept")
     if args.save is not None and report.strategies:
         raise Unfit(f"what is found for `{game.name}` are strategies for whole plays, since a seat "
                     "forgets; --save keeps policies that draw at each decision")  # fmt: skip
@@ -118,10 +121,7 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     else:
         print(render(report, args.rows))
     if args.save is not None and kept is not None:
-        try:
-            write_text(args.save, SavedPolicy.of(report, kept).text())
-        except OSError as error:
-            raise Unfit(f"{args.save} cannot be written: {error.strerror}") from error
+        write_output(args.save, SavedPolicy.of(report, kept).text(), parents=True)
         print(f"policy: {args.save}", file=sys.stderr if args.format == "json" else sys.stdout)
     return CLEAN
 
@@ -154,7 +154,7 @@ def _progress_bar() -> Iterator[Progress]:
     except ImportError:
         yield _silent
         return
-    console = Console(stderr=True)
+    console = Console(file=plain(sys.stderr))
     if not console.is_terminal:
         yield _silent
         return

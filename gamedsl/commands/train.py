@@ -11,13 +11,14 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._streams import plain
 
 if TYPE_CHECKING:
     from gamedsl.analysis.proof import Proof
@@ -45,8 +46,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--steps", type=int, metavar="N", help="training steps in all")
     parser.add_argument("--seed", type=int, metavar="N", help="seed of labels, adapters and play")
     parser.add_argument("--model", metavar="NAME", help="the model to train")
+    parser.add_argument(
+        "--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
+        help="let the game or the run name the endpoint at this address; those that --set names "
+        "need no leave; may be repeated",
+    )  # fmt: skip
     parser.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
     parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that stopped")
+    parser.add_argument(
+        "--force", action="store_true",
+        help="with --resume: go on although files of the run are not as it wrote them",
+    )  # fmt: skip
     parser.add_argument(
         "--dry-run", action="store_true", help="show what would be trained and what it would take"
     )
@@ -72,6 +82,7 @@ class Job:
 
 
 def run(args: argparse.Namespace) -> int:
+    from gamedsl.runs.errors import RunDamaged
     from gamedsl.train.errors import TrainError
 
     # Read when torch is first imported: threads sleep at a barrier instead of spinning. On a
@@ -86,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         from gamedsl.train import trackers
 
         trackers.require(_names(args.log))
-    except (TrainError, ValueError) as error:
+    except (TrainError, RunDamaged, ValueError) as error:
         return _usage(str(error))
     from gamedsl.policies.endpoint import EndpointError
     from gamedsl.policies.errors import ModelError
@@ -101,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
             _print_diagnostics(problems.sorted(), args.format)
             return PROBLEMS if problems.errors else CLEAN
         return _train(job, args)
-    except (TrainError, ModelError) as error:
+    except (TrainError, RunDamaged, ModelError) as error:
         return _usage(str(error))
     except EndpointError as error:
         return _usage(f"{error}\n  then: --resume goes on from the last checkpoint")
@@ -110,8 +121,10 @@ def run(args: argparse.Namespace) -> int:
 def _understand(args: argparse.Namespace) -> Job | None:
     """The job; None where the game or a setting has problems, which are printed.
 
-    Raises TrainError or ValueError for a request that cannot be meant.
+    Raises TrainError, RunDamaged or ValueError for a request that cannot be meant.
     """
+    if args.force and args.resume is None:
+        raise ValueError("--force is for a run that goes on: gamedsl train --resume RUN --force")
     if args.resume is None and args.file is None:
         raise ValueError("name a game, or a run to go on with: gamedsl train --resume RUN")
     params: dict[str, Any] = read_params(args.param)
@@ -121,7 +134,7 @@ def _understand(args: argparse.Namespace) -> Job | None:
     if compiled is None:
         return None
     game = compiled[0]
-    cast = _cast(*compiled, _flags(args), args.settings, args.format)
+    cast = _cast(*compiled, _flags(args), args.settings, args.format, addresses=_addresses(args))
     return None if cast is None else Job(game, *cast, params, None)
 
 
@@ -129,6 +142,7 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     """A run is resumed as it was asked for; only the number of steps may be another, and what
     endpoints may use up."""
     from gamedsl.recipe.resolve import override, parse_overrides
+    from gamedsl.runs.saved import wording_of
     from gamedsl.train.errors import TrainError
     from gamedsl.train.runfolder import open_run
 
@@ -141,23 +155,41 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     ]  # fmt: skip
     if refused:
         raise ValueError(f"{refused[0]} cannot be changed in a run that goes on; start a new run")
-    found = open_run(args.resume)
-    info = found.info()
-    compiled = _compile(args.file or info["file"], info["params"], args.format)
+    found = open_run(args.resume, forced=args.force)
+    info = found.saved.info(("file", "game", "params", "hash", "threads"))
+    if not args.force:
+        found.saved.require()
+    compiled = _compile(args.file or _game_file(found, info), info["params"], args.format)
     if compiled is None:
         return None
     game = compiled[0]
     if game.hash != info["hash"]:
         raise TrainError(
-            f"`{game.name}` is not the game that {args.resume} was training: its file has changed",
+            f"`{game.name}` is not the game that {args.resume} was training: its file has changed, "
+            "or the hash in run.json",
             f"start a new run, or put back the files that are kept in {args.resume / 'game'}",
         )
+    compiled = (game.worded(wording_of(info)), *compiled[1:])
     settings = [override(key, value) for key, value in found.settings().items()]
     if args.steps is not None:
         settings.append(override("steps", args.steps))
     settings += parse_overrides(more)
-    cast = _cast(*compiled, settings, [], args.format, warn=False)
-    return None if cast is None else Job(game, *cast, info["params"], found)
+    cast = _cast(*compiled, settings, [], args.format, addresses=_addresses(args), warn=False)
+    return None if cast is None else Job(compiled[0], *cast, info["params"], found)
+
+
+def _game_file(run: RunFolder, info: dict[str, Any]) -> str:
+    """The file that a run was started with, or the run's copy of it where that is gone."""
+    file: str | None = info["file"]
+    if file is not None and (Path(file).exists() or Path(file).name == file):
+        return file
+    copy = run.saved.game_file(info)
+    if copy is None:
+        raise ValueError(
+            f"{file or 'the game'} is gone, and {run.path / 'game'} has no copy; name the game: "
+            f"gamedsl train FILE --resume {run.path}"
+        )
+    return str(copy)
 
 
 def _compile(file: str, params: dict[str, Any], form: str) -> tuple[Game, tuple[Proof, ...]] | None:
@@ -176,10 +208,11 @@ def _compile(file: str, params: dict[str, Any], form: str) -> tuple[Game, tuple[
 
 def _cast(
     game: Game, proofs: tuple[Proof, ...], flags: list[Setting], texts: list[str], form: str, *,
-    warn: bool = True,
+    addresses: Collection[str], warn: bool = True,
 ) -> tuple[Recipe, SeatAssignment] | None:  # fmt: skip
     """The recipe and its players; None if either has problems. These are printed, but for problems
-    that the file alone has. With `warn`, warnings are printed too."""
+    that the file alone has. With `warn`, warnings are printed too. Of the endpoints that the recipe
+    names, those of `addresses` are called."""
     from gamedsl.analysis.rewards import check_equilibria
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import parse_overrides, resolve
@@ -193,26 +226,34 @@ def _cast(
     check_equilibria(game.ir, recipe, spans, proofs, problems)
     if not problems.errors:
         require(game.ir, recipe)
-        cast = hire(game, recipe, [*game.ir.settings, *settings], problems)
+        cast = hire(game, recipe, [*game.ir.settings, *settings], problems, addresses)
     new = [one for one in problems.sorted() if one not in said.found]
     _print_diagnostics([one for one in new if warn or one.severity == "error"], form)
     return None if cast is None else (recipe, cast)
 
 
 def hire(
-    game: Game, recipe: Recipe, settings: Sequence[Setting], problems: Problems
-) -> SeatAssignment | None:
+    game: Game, recipe: Recipe, settings: Sequence[Setting], problems: Problems,
+    addresses: Collection[str] = (),
+) -> SeatAssignment | None:  # fmt: skip
     """The players of roles; None if one cannot be opened, with a problem at its place in the
-    settings."""
+    settings. Of the endpoints, those of `addresses` may be called."""
     from gamedsl.recipe.resolve import span_of
-    from gamedsl.train.seats import SeatError, assign_seats
+    from gamedsl.train.seats import SeatError, assign_seats, budget_of
 
     try:
-        return assign_seats(game, recipe)
+        return assign_seats(game, recipe, budget_of(recipe, addresses))
     except SeatError as error:
         span = span_of(error.setting, settings) or game.ir.span
         problems.add("GD0711", error.message, span, why="not to be had", help=error.help)
         return None
+
+
+def _addresses(args: argparse.Namespace) -> Collection[str]:
+    """The addresses of endpoints that the command line names."""
+    from gamedsl.players.endpoint import addresses_in
+
+    return addresses_in(args.settings) | set(args.addresses)
 
 
 def _flags(args: argparse.Namespace) -> list[Setting]:
@@ -235,20 +276,36 @@ def _train(job: Job, args: argparse.Namespace) -> int:
     if job.run is not None and threads is None:
         threads = job.run.info()["threads"]
     threads = set_threads(threads)
-    policy = open_policy(job.game, recipe, _notify)
+    policy = open_policy(job.game, recipe, _notify, fresh=job.run is None)
     if recipe.in_words(job.game.ir) and not _readable(job, writer(policy), args.format):
         return PROBLEMS
     folder = job.run or create(job.game, recipe, args.out, job.params, policy.tokenizer, threads)
-    folder.write_recipe(recipe)
-    with ExitStack() as stack:
+    with folder.locked() as alone, ExitStack() as stack, _saying_how_to_go_on(folder):
+        if not alone:
+            _notify(f"warning: {folder.path} is on a file system without locks: train in it once")
+        folder.check_files()
+        folder.write_recipe(recipe)
         observers = [_observer(stack, job, args.format), *_trackers(stack, folder, args.log)]
         interrupt = stack.enter_context(Interrupt())
         outcome = climb(
             job.game, recipe, folder, policy, observers=observers, conclude=_conclude,
             interrupt=interrupt, seating=job.cast, load=gamedsl.load,
         )  # fmt: skip
-    report = write_report(folder.path)
-    return _close(outcome, folder, report, args.format)
+        stack.close()
+        report = write_report(folder.path)
+    return _close(outcome, folder, report, args.format, job.cast.budget.addresses)
+
+
+@contextmanager
+def _saying_how_to_go_on(folder: RunFolder) -> Iterator[None]:
+    """Has a run that could not write a file say how it goes on, beside what is wrong."""
+    from gamedsl.storage.refusals import WriteRefused
+
+    try:
+        yield
+    except WriteRefused:
+        _notify(f"training stopped; it goes on with: gamedsl train --resume {folder.path}")
+        raise
 
 
 def _readable(job: Job, policy: Writing, form: str) -> bool:
@@ -262,13 +319,17 @@ def _readable(job: Job, policy: Writing, form: str) -> bool:
     return not problems.errors
 
 
-def _close(outcome: Outcome, folder: RunFolder, report: Path, form: str) -> int:
-    """Say where everything is, or how to go on."""
+def _close(
+    outcome: Outcome, folder: RunFolder, report: Path, form: str, addresses: Iterable[str]
+) -> int:
+    """Say where everything is, or how to go on; `addresses` are of the endpoints that may be
+    called."""
     stream = sys.stderr if form == "json" else sys.stdout
     if outcome.finished:
         print(f"run folder: {folder.path}\nreport: {report}", file=stream)
         return CLEAN
-    resume, spent = f"gamedsl train --resume {folder.path}", outcome.spent
+    allowed = (f"--allow-endpoint {address}" for address in sorted(addresses))
+    resume, spent = " ".join(("gamedsl train --resume", str(folder.path), *allowed)), outcome.spent
     if spent is not None:
         print(f"stopped after step {outcome.step}: {spent.fact}; everything is saved", file=stream)
         print(f"go on with: {resume} --set budget.{spent.what}={2 * spent.most}", file=stream)
@@ -286,7 +347,10 @@ def _observer(stack: ExitStack, job: Job, form: str) -> Observer:
 
     from gamedsl.train.screen import Screen
 
-    console = Console(highlight=False, force_terminal=False if form == "concise" else None)
+    console = Console(
+        file=plain(sys.stdout), highlight=False,
+        force_terminal=False if form == "concise" else None,
+    )  # fmt: skip
     return stack.enter_context(Screen(job.recipe, job.game, job.recipe.steps, console=console))
 
 
@@ -310,6 +374,9 @@ class _JsonLines:
 
     warm_up = step = end = start
 
+    def replays(self, progress: Record) -> None:
+        """Prints nothing: lines are the records of the run."""
+
 
 def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
     """The summary of a run, as a part of its end record."""
@@ -319,7 +386,8 @@ def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
     records = folder.records()
     steps = [record for record in records if record["event"] == "step"]
     labels = folder.labels()
-    summary = summarise(records[0], steps[-1], tree, first=steps[0], labels=labels)
+    first, last = (steps[0], steps[-1]) if steps else (None, None)  # none where they were lost
+    summary = summarise(records[0], last, tree, first=first, labels=labels)
     added = contributions(end, steps)
     roles = [contributed(added)] if added else []
     pool = [population(end["population"])] if "population" in end else []

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._arguments import whole
 from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.render import render
 from gamedsl.tables.model import Table, text_columns
@@ -44,7 +45,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--thorough",
         nargs="?",
-        type=int,
+        type=whole,
         const=-1,
         metavar="N",
         help="go through games of up to N histories (by itself: 300,000) instead of 20,000",
@@ -155,8 +156,8 @@ def _facts(proofs: tuple[Proof, ...]) -> str:
     seen = [p.short for p in proofs if p.short and p.grade == "sampled"]
     grades = Counter(proof.grade for proof in proofs)
     counts = ", ".join(f"{grades[grade]} {grade}" for grade in GRADES[::-1] if grades[grade])
-    first = f"{', '.join(sure)}" + (f"; sampled: {', '.join(seen)}" if seen else "")
-    return f"  {first} ({counts})"
+    parts = [", ".join(sure), f"sampled: {', '.join(seen)}" if seen else ""]
+    return f"  {'; '.join(filter(None, parts))} ({counts})"
 
 
 def _report(proofs: tuple[Proof, ...]) -> str:

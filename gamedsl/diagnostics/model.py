@@ -8,9 +8,10 @@ inside one. An exception is a bug, or the edge of the Python interface
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
+from gamedsl.diagnostics.fixes import Edit, Help, as_fix
 from gamedsl.diagnostics.spans import Span
 
 Severity = Literal["error", "warning", "note"]
@@ -29,8 +30,9 @@ class Diagnostic:
     """One problem.
 
     `message` is a headline that states the fact; `why` is printed under the underlined text;
-    `notes` point to further places; `help` is one fix, which can be pasted where possible;
-    `witness` is the evidence against a refuted claim (lines of text), printed below.
+    `notes` point to further places; `help` is the sentence of one fix, and `edits` carry it out
+    (none: the fix is advice). `witness` is the evidence against a refuted claim (lines of text),
+    printed below.
     """
 
     code: str
@@ -41,14 +43,30 @@ class Diagnostic:
     help: str = ""
     severity: Severity = "error"
     witness: tuple[str, ...] = ()
+    edits: tuple[Edit, ...] = ()
+
+
+AGAIN = "and here"
+"""The note on a further place of a problem."""
+
+MOST_PLACES = 3
+"""Further places of a problem that are noted; its fix mends all."""
+
+
+class FloodError(Exception):
+    """A file has so many errors that it is read no further."""
 
 
 class Problems:
     """The diagnostics found so far; all stages share one list."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int | None = None) -> None:
+        """`limit` is the number of errors at which `FloodError` is raised; None: never."""
         self.found: list[Diagnostic] = []
+        self._limit = limit
+        self._errors = 0
         self._seen: set[tuple[str, Span, str]] = set()
+        self._causes: dict[str, int] = {}
 
     def add(
         self,
@@ -58,12 +76,40 @@ class Problems:
         *,
         why: str = "",
         notes: tuple[Note, ...] = (),
-        help: str = "",
+        help: Help = "",
         severity: Severity = "error",
         witness: tuple[str, ...] = (),
+        cause: str = "",
     ) -> None:
-        """Records a problem; the same code at the same place is recorded once."""
-        self.extend([Diagnostic(code, message, span, why, notes, help, severity, witness)])
+        """Records a problem; the same code at the same place is recorded once.
+
+        Problems of one `cause` are one, whatever they say: an unknown name that is read at several
+        places is a problem at the first, with notes on the others, and its fix mends all.
+        """
+        fix = as_fix(help)
+        found = Diagnostic(code, message, span, why, notes, fix.text, severity, witness, fix.edits)
+        if cause in self._causes:
+            self._join(self._causes[cause], found)
+            return
+        before = len(self.found)
+        self.extend([found])
+        if cause and len(self.found) > before:
+            self._causes[cause] = before
+
+    def _join(self, at: int, found: Diagnostic) -> None:
+        """Adds a further place to the problem of the same cause; the first in its file leads."""
+        known = self.found[at]
+        if found.span in (known.span, *(note.span for note in known.notes)):
+            return
+        first, second = known, found
+        if found.span.source is known.span.source and found.span.start < known.span.start:
+            first, second = found, known
+        again = tuple(note for note in known.notes if note.text == AGAIN)
+        notes = tuple(note for note in first.notes if note.text != AGAIN)
+        if len(again) < MOST_PLACES:
+            again = (*again, Note(second.span, AGAIN))
+        edits = dict.fromkeys((*known.edits, *found.edits))
+        self.found[at] = replace(first, notes=(*notes, *again), edits=tuple(edits))
 
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Records problems that were found elsewhere, each once."""
@@ -72,6 +118,9 @@ class Problems:
             if key not in self._seen:
                 self._seen.add(key)
                 self.found.append(diagnostic)
+                self._errors += diagnostic.severity == "error"
+                if self._limit is not None and self._errors >= self._limit:
+                    raise FloodError
 
     @property
     def errors(self) -> bool:

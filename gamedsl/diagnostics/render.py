@@ -11,6 +11,7 @@ from typing import Literal
 
 from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.storage.characters import escaped
 
 Form = Literal["pretty", "concise", "json"]
 
@@ -32,19 +33,12 @@ def render(diagnostics: Iterable[Diagnostic], form: Form = "pretty", colour: boo
 
 
 def _place(span: Span) -> str:
-    return f"{_visible(span.source.name)}:{span.line}:{span.column}"
-
-
-def _visible(text: str) -> str:
-    """Returns a text with control characters escaped, so that nothing moves the cursor or hides."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return f"{escaped(span.source.name)}:{span.line}:{span.column}"
 
 
 def _concise(d: Diagnostic) -> str:
-    fix = f" ({_visible(d.help)})" if d.help else ""
-    return f"{_place(d.span)}: {d.severity}[{d.code}]: {_visible(d.message)}{fix}"
+    fix = f" ({escaped(d.help)})" if d.help else ""
+    return f"{_place(d.span)}: {d.severity}[{d.code}]: {escaped(d.message)}{fix}"
 
 
 def _span_data(span: Span) -> dict[str, object]:
@@ -67,6 +61,7 @@ def _as_data(d: Diagnostic) -> dict[str, object]:
         **_span_data(d.span),
         "why": d.why,
         "help": d.help,
+        "edits": [{**_span_data(edit.span), "text": edit.text} for edit in d.edits],
         "notes": [{**_span_data(note.span), "text": note.text} for note in d.notes],
         "witness": list(d.witness),
     }
@@ -84,7 +79,7 @@ class _Paint:
 
 def _pretty(d: Diagnostic, paint: _Paint) -> str:
     head = paint(_COLOURS[d.severity], f"{d.severity}[{d.code}]")
-    lines = [head + paint(_BOLD, f": {_visible(d.message)}")]
+    lines = [head + paint(_BOLD, f": {escaped(d.message)}")]
     marks = [(d.span, "^", d.why, _COLOURS[d.severity])]
     first = d.span.source.name
     notes = sorted(d.notes, key=lambda n: (n.span.source.name != first, n.span[0].name, n.span[1]))
@@ -97,7 +92,7 @@ def _pretty(d: Diagnostic, paint: _Paint) -> str:
         if span.source is not source:
             source, shown = span.source, 0
             arrow = "-->" if span is d.span else ":::"
-            where = _place(span) if source.text else _visible(source.name)
+            where = _place(span) if source.text else escaped(source.name)
             lines.append(f"{' ' * width}{paint(_BLUE, arrow)} {where}")
         if not source.text:
             continue
@@ -109,11 +104,11 @@ def _pretty(d: Diagnostic, paint: _Paint) -> str:
     if d.witness:
         lines.append(bar)
     for line in d.witness:
-        lines.append(f"{bar} {_visible(line)}".rstrip())
+        lines.append(f"{bar} {escaped(line)}".rstrip())
     if d.help:
         first, *more = d.help.split("\n")
-        lines.append(f"{lead}{paint(_BLUE, '=')} help: {_visible(first)}")
-        lines += [f"{lead}        {_visible(line)}" for line in more]
+        lines.append(f"{lead}{paint(_BLUE, '=')} help: {escaped(first)}")
+        lines += [f"{lead}        {escaped(line)}" for line in more]
     return "\n".join(lines)
 
 
@@ -126,7 +121,7 @@ def _snippet(
     begin = span.column - 1
     length = min(span.end - span.start, max(len(line) - begin, 0))
     shown, before, under = _window(line, begin, max(length, 1))
-    mark = " " * before + paint(tint, (sign * under + (f" {_visible(text)}" if text else "")))
+    mark = " " * before + paint(tint, (sign * under + (f" {escaped(text)}" if text else "")))
     gutter = paint(_BLUE, f"{number:>{width}} |")
     bar = paint(_BLUE, " " * (width + 1) + "|")
     source_line = [] if again else [f"{gutter} {shown}".rstrip()]
@@ -136,7 +131,7 @@ def _snippet(
 def _cell(char: str) -> str:
     if char == "\t":
         return " " * _TAB
-    return char if char.isprintable() else char.encode("unicode_escape").decode()
+    return escaped(char)
 
 
 def _width(text: str) -> int:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import islice
+
+MOST_CANDIDATES = 500
+"""Candidates that are compared; a file may have many more names, and mistakes."""
 
 
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
@@ -10,12 +14,13 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
 
     Near means: equal but for case, `-` and `_`; or at most a third of the letters inserted,
     deleted, changed or swapped with a neighbour (one letter in a word of three). Ties go to the
-    candidate that shares the longer beginning, then to the first.
+    candidate that shares the longer beginning, then to the first. Only the first `MOST_CANDIDATES`
+    are compared.
     """
     best: tuple[int, int] | None = None
     found: str | None = None
     folded = _fold(word)
-    for candidate in candidates:
+    for candidate in islice(candidates, MOST_CANDIDATES):
         other = _fold(candidate)
         longest = max(len(folded), len(other))
         most = 0 if longest < 3 else max(1, longest // 3)

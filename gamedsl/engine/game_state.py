@@ -40,6 +40,10 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 COPIED, SCANNED, CHECKED = 128, 64, 1
 """Items that are copied, gone past, or checked, with one unit of a budget."""
 
+RETAINED = 8
+"""Entries of a map that is copied for each draw with one unit of a budget: each history of a sample
+keeps its own copy."""
+
 
 Answered = tuple[str, str, tuple[Any, ...]]
 """A step that called a function, the function, and its results as JSON."""
@@ -189,6 +193,11 @@ class GameState:
         owner = index[0] if step.by_seat else None
         if step.place is None:
             before = self.bindings.get(step.variable) if index else None
+            entries, inner = 0, before
+            for key in index:
+                entries += len(inner or ())
+                inner = inner.get(key) if inner else None
+            self.spend(entries // RETAINED, step.span)
             self.bindings[step.variable] = nested(before, index, value)
         else:
             path, type = (*path_of(step.place, drawer), *index), step.place.type

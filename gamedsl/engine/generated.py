@@ -9,12 +9,10 @@ go on (`gamedsl.engine.codegen`).
 from __future__ import annotations
 
 import hashlib
-import importlib.util
-import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import cached_property, lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -23,10 +21,11 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.engine.codegen.interpreter_fallback import InterpreterFallback
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import State
-from gamedsl.frontend.syntax.parser import cache_folder
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.types import domain
+from gamedsl.storage.cache import CacheRefused, own_folder, read_entry, write_entry
+from gamedsl.storage.writer import unlink
 
 if TYPE_CHECKING:
     from gamedsl.prompting.declared_views import ViewCode
@@ -121,50 +120,34 @@ def _cached_module(name: str, write: Callable[[], str]) -> ModuleType | None:
 
 def _load(name: str, write: Callable[[], str]) -> ModuleType:
     try:
-        folder = cache_folder() / "games"
-        path = folder / f"{name}.py"
-        if not path.exists():
-            _save(path, write())
-        return _imported(path)
-    except Exception:  # a folder that cannot be used, or a file that is not what was saved
-        return _compiled(name, write())
+        folder = own_folder("games")
+    except CacheRefused:
+        return _compiled(name, f"<gamedsl_game_{name}>", write())
+    path = folder / f"{name}.py"
+    content = read_entry(path)
+    if content is None:
+        content = write().encode()
+        _drop_oldest(folder)
+        write_entry(path, content)
+    return _compiled(name, str(path), content.decode())
 
 
-def _save(path: Path, text: str) -> None:
-    """Writes a file so that nobody ever sees a part of it. Where there are many, the oldest go."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    files = [*path.parent.glob("*.py")]
-    if len(files) >= SAVED:
-        files.sort(key=lambda file: file.stat().st_mtime)
-        for file in files[: SAVED // 2]:
-            file.unlink(missing_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, suffix=".tmp")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as written:
-            written.write(text)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+def _drop_oldest(folder: Path) -> None:
+    """Removes the older half of the modules where there are many."""
+    with suppress(OSError):
+        files = [*folder.glob("*.py")]
+        if len(files) >= SAVED:
+            files.sort(key=lambda file: file.stat().st_mtime)
+            for file in files[: SAVED // 2]:
+                unlink(file)
 
 
-def _imported(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"gamedsl_game_{path.stem}", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SyntaxWarning)
-        spec.loader.exec_module(module)
-    return module
-
-
-def _compiled(name: str, text: str) -> ModuleType:
-    """The module, without a file."""
+def _compiled(name: str, file: str, text: str) -> ModuleType:
+    """The module of a text. `file` names it in tracebacks and debuggers."""
     module = ModuleType(f"gamedsl_game_{name}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", SyntaxWarning)
-        exec(compile(text, f"<{module.__name__}>", "exec"), module.__dict__)
+        exec(compile(text, file, "exec"), module.__dict__)
     return module
 
 
@@ -174,6 +157,7 @@ def _generator() -> str:
     module is used."""
     folder = Path(__file__).parent
     parts = [*sorted((folder / "codegen").glob("*.py")), folder / "flow.py", folder / "storage.py"]
+    parts.append(folder.parent / "storage" / "characters.py")
     parts += [*(folder.parent / "ir").glob("*.py"), *(folder.parent / "bounds").glob("*.py")]
     digest = hashlib.sha256(str(sys.version_info[:2]).encode())
     for part in sorted(parts):

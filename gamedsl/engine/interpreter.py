@@ -17,7 +17,15 @@ from gamedsl.engine.chance import Drawing, Index, Lottery, list_outcomes, pick_o
 from gamedsl.engine.declared_infoset import declared_key
 from gamedsl.engine.function_calls import Caller, RecordingCaller, call_registered, run_call
 from gamedsl.engine.game_state import NOTHING, SCANNED, Answered, GameState
-from gamedsl.engine.kernel import Amounts, Ask, Kind, NamedMoves, Outcome, PlayError
+from gamedsl.engine.kernel import (
+    LONGEST_MOVE,
+    Amounts,
+    Ask,
+    Kind,
+    NamedMoves,
+    Outcome,
+    PlayError,
+)
 from gamedsl.engine.legal_options import ExampleReplies, LegalOptions, action_of, arguments
 from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
@@ -169,11 +177,14 @@ class History(NamedMoves):
     def _run(self, place: int | None) -> None:
         """Carries out operations until somebody must choose, chance must draw, or the game is over.
 
-        An operation answers where to go on, or None to stop at it.
+        An operation answers where to go on, or None to stop at it. Raises PlayError after
+        `LONGEST_MOVE` operations.
         """
         ops, budget, handlers = self._kernel.flow.ops, self._kernel.budget, self._kernel.handlers
         try:
-            while place is not None:
+            for _ in range(LONGEST_MOVE):
+                if place is None:
+                    return
                 self._place = place
                 op = ops[place]
                 if budget is not None:
@@ -181,6 +192,11 @@ class History(NamedMoves):
                 place = handlers[place](self, op)
         except SpentError as error:
             raise locate_spent(self._frames, error) from None
+        loops = [frame.span for frame in self._frames if isinstance(frame, LoopFrame)]
+        raise PlayError(
+            f"the rules take more than {LONGEST_MOVE:,} steps before anybody acts",
+            loops[0] if loops else self._kernel.ir.span, help="make the loops shorter",
+        )  # fmt: skip
 
     def _test(self, op: flow.Branch) -> int:
         return self._place + 1 if self._state.holds(op.condition, self._me) else op.otherwise

@@ -24,6 +24,11 @@ Amounts = Mapping[str, int | Fraction]
 Kind = Literal["decide", "chance", "end"]
 
 
+LONGEST_MOVE = 1_000_000
+"""Operations that the rules may take from one decision, chance node or beginning to the next, for
+the reference; jumps between functions, which are fewer, for generated code."""
+
+
 class PlayError(EvaluationError):
     """The rules do not say what happens here. `span` is the place in the file; `witness` are lines
     that say how play got there; `help` is a remedy, if there is one."""

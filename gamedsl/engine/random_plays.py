@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, assert_never
 
 from gamedsl.calls.registry import lookup
 from gamedsl.calls.types import ListOf, OrNone
@@ -246,6 +246,10 @@ def _random_data(type: Described, random: Random) -> Any:
             return random.choice(type)
         case Mapping():
             return {field: _random_data(inner, random) for field, inner in type.items()}
+        case "text" | "int" | "number" | "bool" | "any":
+            pass
+        case _:
+            assert_never(type)
     plain = {
         "text": ("", "yes", "3 + 4"), "int": (0, 1, 2), "bool": (False, True),
         "number": (0, Fraction(1, 2), 1), "any": (0, "yes"),

@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from gamedsl.engine.generated import Generated
 from gamedsl.engine.kernel import Amounts, Ask, Kind, Outcome, State
-from gamedsl.engine.walk import moves
+from gamedsl.engine.walk import moves, size
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.prompting.events import Seen
@@ -88,6 +88,8 @@ class HistoryTable:
             node = len(self)
             if before != NOWHERE:
                 self.after[before][place] = node
+            if node + 1 + len(waiting) + size(state) > limit:
+                raise TooLargeError(f"more than {limit:,} histories are too many for a table")
             self.before.append(before)
             self.moves.append(same.setdefault(move, move))
             self._add(state, same)
@@ -95,8 +97,6 @@ class HistoryTable:
             following = list(moves(state))
             self.after.append([NOWHERE] * len(following))
             self.rows.append((self.kinds[node], counts, self.after[node]))
-            if len(self) + len(waiting) + len(following) > limit:
-                raise TooLargeError(f"more than {limit:,} histories are too many for a table")
             for i in reversed(range(len(following))):
                 moved = state.copy()
                 try:

@@ -10,21 +10,27 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Speaker
-from gamedsl.players.endpoint import EndpointPlayer
+from gamedsl.players.endpoint import EndpointPlayer, check_address
 from gamedsl.players.mix import mixed
 from gamedsl.players.model import untrained
 from gamedsl.players.table import PLAYERS, open_player, player_spec
-from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
-from gamedsl.train.runfolder import number_in
+from gamedsl.policies.budget import CallTimes
+from gamedsl.policies.endpoint import (
+    Budget,
+    Endpoint,
+    EndpointError,
+    EndpointSettings,
+    address_of,
+)
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import RECIPE, SavedRun, number_in, settings_in
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -37,14 +43,19 @@ _SMALL = 1 << 20
 
 @dataclass(frozen=True)
 class Contestant:
-    """`name` is shown, `spec` opens it, and `identity` says whether it is the same as another."""
+    """`name` is shown, `spec` opens it, and `identity` says whether it is the same as another. One
+    `from_file` is named in a file, and may do what `open_player` lets such players do; who named it
+    makes it no other."""
 
     name: str
     spec: str
     identity: str
+    from_file: bool = field(default=False, compare=False)
 
 
-def contestant(text: str, seed: int = 0, endpoints: EndpointSettings | None = None) -> Contestant:
+def contestant(
+    text: str, seed: int = 0, endpoints: EndpointSettings | None = None, *, from_file: bool = False
+) -> Contestant:
     """Returns the contestant that a text names; `seed` and `endpoints` as players are opened
     with them. Raises EvalError for texts that are neither a player nor a path nor a model, and
     for files that cannot be read."""
@@ -57,7 +68,9 @@ def contestant(text: str, seed: int = 0, endpoints: EndpointSettings | None = No
         raise EvalError(
             f"{error.filename}, of `{text}`, cannot be read: {error.strerror}", "name another"
         ) from error
-    return Contestant(name or what.rstrip("/"), spec, identity)
+    except RunDamaged as error:
+        raise EvalError(f"`{text}`: {error.fact}", error.fix) from error
+    return Contestant(name or what.rstrip("/"), spec, identity, from_file)
 
 
 def contestants(
@@ -76,7 +89,13 @@ def contestants(
 
 def spec_of(text: str) -> str:
     """A text as `open_player` takes it."""
-    if text.partition(":")[0] in PLAYERS:
+    head, _, argument = text.partition(":")
+    if head == "endpoint":
+        try:
+            address_of(argument.partition("#")[0].strip())
+        except EndpointError as error:  # before the text is shown anywhere
+            raise EvalError(error.fact, error.fix) from None
+    if head in PLAYERS:
         return text
     path = Path(text).expanduser()
     if (path / "run.json").is_file():
@@ -92,7 +111,6 @@ def spec_of(text: str) -> str:
 
     if text in EMBEDDED or path.is_dir() or _MODEL.fullmatch(text):
         return f"model:{text}"
-    head = text.partition(":")[0]
     near = did_you_mean(head, (*PLAYERS, *EMBEDDED))
     raise EvalError(
         f"there is no contestant `{text}`",
@@ -136,9 +154,9 @@ def _recipe_players(recipe: bytes) -> Iterator[str]:
     """The players that held roles in a run, from its `recipe.yaml`; empty if that is no recipe,
     which is reported when the run is opened."""
     try:
-        roles = (yaml.safe_load(recipe) or {}).get("roles") or {}
+        roles = (settings_in(recipe) or {}).get("roles") or {}
         players = [part.get("player") for part in roles.values()]
-    except (yaml.YAMLError, AttributeError):
+    except (ValueError, AttributeError):
         return
     yield from (player for player in players if isinstance(player, str))
 
@@ -153,12 +171,12 @@ def _parts(argument: str) -> Iterator[tuple[str, bytes]]:
         yield argument.removeprefix(str(path)), path.read_bytes()
     elif (path / "run.json").is_file():
         step = int(found[2]) if found is not None and found[2] and path != whole else None
-        files = sorted(file for file in (path / "adapters").rglob("*") if file.is_file())
+        run = SavedRun(path)
+        folders = run.adapters().values()
+        files = sorted(file for one in folders for file in one.rglob("*") if file.is_file())
         if step is not None or not files:
-            kept = sorted((path / "checkpoints").glob("step-*.pt"), key=number_in)
-            files = [file for file in kept if step in (None, number_in(file))][-1:]
-        for file in [path / "recipe.yaml", *files]:
-            yield str(file.relative_to(path)), file.read_bytes()
+            files = [file for file in run.steps() if step in (None, number_in(file))][-1:]
+        yield from run.files(path / RECIPE, *files)
     elif path.is_dir():
         for file in sorted(file for file in path.rglob("*") if file.is_file()):
             size = file.stat().st_size
@@ -176,6 +194,12 @@ class Opener:
         """`vllm` are settings of vLLM, if that writes the models' replies."""
         self.game, self.seed, self.endpoints, self._vllm = game, seed, endpoints, vllm
         self._allow_code = allow_code
+        self._budget = Budget(
+            endpoints.calls, endpoints.tokens, of="endpoints that runs were trained with",
+            more="allow more with --{}, or play fewer games with --games",
+            addresses=endpoints.addresses,
+            times=CallTimes(endpoints.timeout, endpoints.call_timeout),
+        )  # fmt: skip
         self._open: dict[str, Player] = {}
         """Players that may serve many seats, by their specs: one model, one budget of calls."""
 
@@ -184,7 +208,7 @@ class Opener:
         if one.spec in self._open:
             return self._open[one.spec]
         try:
-            player = self._opened(one.spec)
+            player = self._opened(one.spec, one.from_file)
         except PlayerError as error:
             raise EvalError(f"{one.name}: {error.message}", error.help) from error
         except EndpointError as error:
@@ -193,9 +217,11 @@ class Opener:
             self._open[one.spec] = player
         return player
 
-    def _opened(self, spec: str) -> Player:
+    def _opened(self, spec: str, from_file: bool) -> Player:
         kind, _, argument = spec.partition(":")
         if kind == "endpoint":
+            if from_file:
+                check_address(argument, self._budget)
             return EndpointPlayer.of(argument, self.endpoints)
         if kind == "model":
             temperature, constrain = self.endpoints.temperature, self.endpoints.constrain
@@ -204,8 +230,9 @@ class Opener:
                 temperature=1.0 if temperature is None else temperature, vllm=self._vllm,
             )  # fmt: skip
         return open_player(
-            spec, self.game, seed=self.seed, allow_code=self._allow_code, vllm=self._vllm
-        )
+            spec, self.game, seed=self.seed, allow_code=self._allow_code, vllm=self._vllm,
+            budget=self._budget, from_file=from_file,
+        )  # fmt: skip
 
     @property
     def called(self) -> dict[str, Endpoint]:

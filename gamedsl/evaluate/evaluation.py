@@ -7,7 +7,9 @@ sampled. Otherwise `games` games are played for each pairing, shared evenly by i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import ceil
+from dataclasses import replace
+from math import ceil, hypot
+from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from gamedsl.evaluate.contestants import Contestant, Opener, lasting
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.exact import DECISIONS, NODES, ExactGame, Policy, write_out
 from gamedsl.evaluate.games import Contest, Games, Utility, one_sum
-from gamedsl.evaluate.intervals import Estimate, Z, exact
+from gamedsl.evaluate.intervals import LEVEL, Estimate, Z, exact
 from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.playing import Answerer, Seated, answerer, play_seatings, seeds_of
 from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Spent
@@ -24,7 +26,7 @@ from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.episode_search import EpisodeSearch
 from gamedsl.players.policy_file import PolicyError
-from gamedsl.policies.endpoint import EndpointError
+from gamedsl.policies.endpoint import Endpoint, EndpointError, Interrupted
 from gamedsl.solve.probability_ranges import equilibrium_ranges
 from gamedsl.solve.response_search import searched
 from gamedsl.solve.tree import UNLISTED
@@ -87,24 +89,46 @@ class _Bench:
                 raise EvalError(error.message, error.help) from error
             except PolicyError as error:
                 raise EvalError(str(error), "solve the whole game, or sample") from error
+            except Interrupted as error:
+                stopped = error
+                if not played:
+                    raise KeyboardInterrupt from None
             except EndpointError as error:
                 if not played:
                     raise EvalError(error.fact, error.fix) from error
                 stopped = error
-        exploitability = {one.name: self._exploitability(one) for one in self.plan.contestants}
-        return Evaluation(
-            self.game, self.plan, self.options, pairings, played, exploitability,
+        evaluation = Evaluation(
+            self.game, self.plan, self.options, pairings, played, {},
             self._contest(played.values()),
             "" if all(games.exact for games in played.values()) else self.why_sampled,
-            self._policies(), self._ranges(), stopped, self._endpoint_calls(),
+            {}, None, stopped,
+            {name: Spent(one.calls, one.tokens) for name, one in self._endpoints().items()},
+            {name: dict(one.budget.refused) for name, one in self._endpoints().items()},
         )  # fmt: skip
+        return self._measured(evaluation)
 
-    def _endpoint_calls(self) -> dict[str, Spent]:
+    def _measured(self, found: Evaluation) -> Evaluation:
+        """Adds the exploitability of contestants, and the ranges of equilibria. An interruption
+        leaves what is not yet known open."""
+        known: dict[str, Exploitability] = {}
+        try:
+            if not isinstance(found.stopped, Interrupted):
+                for one in self.plan.contestants:
+                    measured = self._exploitability(one)
+                    known[one.name] = with_cross_play(measured, found, one.name)
+                found = replace(found, ranges=self._ranges())
+        except KeyboardInterrupt:
+            if not self.options.report_interrupted:
+                raise
+            found = replace(found, stopped=Interrupted())
+        open_still = Exploitability("unknown", why="the evaluation was interrupted")
+        every = {one.name: known.get(one.name, open_still) for one in self.plan.contestants}
+        return replace(found, exploitability=every, policies=self._policies())
+
+    def _endpoints(self) -> dict[str, Endpoint]:
+        """The endpoints that were opened, by the contestant's name."""
         named = {one.spec: one.name for one in (*self.plan.referees.values(), *self.plan.everybody)}
-        return {
-            named[spec]: Spent(endpoint.calls, endpoint.tokens)
-            for spec, endpoint in self.opener.called.items()
-        }
+        return {named[spec]: endpoint for spec, endpoint in self.opener.called.items()}
 
     def _policies(self) -> dict[str, Policy]:
         found: dict[str, Policy] = {}
@@ -194,7 +218,10 @@ class _Bench:
         progress(0)
         seated = [self._table(holders) for holders in wanted]
         seeds = seeds_of(self.options.seed, games)
-        return play_seatings(self.env, seated, seeds, progress, self.options.keep)
+        return play_seatings(
+            self.env, seated, seeds, progress, self.options.keep,
+            report_interrupted=self.options.report_interrupted,
+        )  # fmt: skip
 
     def _table(self, holders: Holders) -> Seated:
         """Returns the seating, referees included; a contestant in several seats answers for all."""
@@ -236,22 +263,58 @@ class _Bench:
             return Exploitability("unknown", why="no search was asked for")
         if self.game.ir.open or self.game.ir.referees:
             return Exploitability("unknown", why="what may be said cannot be searched")
-        bound = lower_bound(
+        bound, tried = lower_bound(
             self.game, player, simulations=self.options.search, games=max(2, self.options.search),
             seed=self.options.seed, utility=self.options.utility,
             progress=lambda n, of: self.options.tell(f"replies to {name}", n, of),
         )  # fmt: skip
-        return Exploitability("least", bound)
+        return Exploitability("least", bound, tried=tried)
+
+
+def with_cross_play(measured: Exploitability, found: Evaluation, name: str) -> Exploitability:
+    """Returns a bound that is no worse than what the games of the evaluation show: whoever held one
+    seat against a contestant in all others is a reply to it as well.
+
+    Of several replies the one with the largest lower end counts, each with an interval that is
+    wider for their number (Bonferroni).
+    """
+    holders = (name,) * len(found.seats)
+    base = found.games.get(holders)
+    if measured.kind != "least" or measured.estimate is None or base is None:
+        return measured
+    replies: dict[int, list[tuple[float, float]]] = {}
+    for seating, games in found.games.items():
+        away = [i for i, holder in enumerate(seating) if holder != name]
+        if len(away) != 1:
+            continue
+        here, there = (g.mean(away, found.options.utility) for g in (base, games))
+        if here is not None and there is not None and "none" not in (here.kind, there.kind):
+            error = hypot(here.half, there.half) / Z
+            replies.setdefault(away[0], []).append((there.value - here.value, error))
+    count = sum(map(len, replies.values()))
+    if not count:
+        return measured
+    wide = NormalDist().inv_cdf(1 - (1 - LEVEL) / 2 / (count + 1))
+    best = [max(rows, key=lambda row: row[0] - wide * row[1]) for rows in replies.values()]
+    useful = [(gain, error) for gain, error in best if gain > wide * error]
+    gain = sum(gain for gain, _ in useful) / len(found.seats)
+    half = sum(wide * error for _, error in useful) / len(found.seats)
+    tried = measured.tried + max(map(len, replies.values()))
+    estimate = measured.estimate
+    if useful and gain - half > estimate.low:
+        estimate = Estimate(gain, gain - half, gain + half, "t", base.games)
+    return replace(measured, estimate=estimate, tried=tried)
 
 
 def lower_bound(
     game: Game, player: DrawingPlayer, *, simulations: int, games: int, seed: int,
     utility: Utility, progress: Progress | None = None,
-) -> Estimate:  # fmt: skip
+) -> tuple[Estimate, int]:  # fmt: skip
     """Returns a lower bound of a player's exploitability (NashConv / seats): the gain of the
-    responses found by search, with its 95% interval. Equal seeds give equal bounds."""
+    responses found by search, with its 95% interval; and how many replies were tried for a seat.
+    Equal seeds give equal bounds."""
     known: dict[str, Mapping[str, float]] = {}
     searches = [EpisodeSearch(game, player, seat, seed, utility, known) for seat in game.ir.seats]
     found = searched(searches, simulations, games, seed, progress)
     value, half = found.gain / len(searches), Z * found.error / len(searches)
-    return Estimate(value, value - half, value + half, "t", games)
+    return Estimate(value, value - half, value + half, "t", games), found.tried

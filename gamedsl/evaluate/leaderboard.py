@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,10 @@ import numpy as np
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.games import Contest, Games
 from gamedsl.evaluate.ratings import Score
-from gamedsl.train.files import write_text
+from gamedsl.storage.reader import FileRefused, read_bytes
+from gamedsl.storage.refusals import reason, remedy
+from gamedsl.storage.strict_json import MAX_CHARACTERS, parse
+from gamedsl.storage.writer import make_folder, write_text
 
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
@@ -29,6 +32,9 @@ if TYPE_CHECKING:
     from gamedsl.runtime import Game
 
 FORMAT = "gamedsl leaderboard 1"
+KINDS = ("exact", "least")
+"""Whether an exploitability is exact or a lower bound."""
+
 EXACT_GAMES = 1000
 """Games that an exact result counts as, in ratings."""
 
@@ -128,9 +134,9 @@ class Board:
         bounds, and the larger bound the smaller."""
         here = dict(self.exploitability.get(hash, {}))
         for identity, one in found.items():
-            if one.estimate is None:
+            if one.estimate is None or (one.kind == "least" and one.estimate.low <= 0):
                 continue
-            value = one.estimate.value if one.kind == "exact" else max(0.0, one.estimate.low)
+            value = one.estimate.value if one.kind == "exact" else one.estimate.low
             before = here.get(identity, {"kind": "least", "value": -1.0})
             rank = (one.kind == "exact", value)
             if rank > (before["kind"] == "exact", before["value"]):
@@ -153,14 +159,18 @@ def read_board(path: Path) -> Board:
     if not path.exists():
         return Board()
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
+        record = parse(read_bytes(path, limit=MAX_CHARACTERS))
         if not isinstance(record, dict) or record.get("format") != FORMAT:
             raise ValueError(f"its `format` is not `{FORMAT}`")
-        matches = [_match(one) for one in record["matches"]]
-        return Board({}, _exploitability_of(record["exploitability"])).with_matches(matches)
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        matches, exploitability = record.get("matches"), record.get("exploitability")
+        if not isinstance(matches, list):
+            raise ValueError("its `matches` are not a list")
+        read = [_match(one, number) for number, one in enumerate(matches, start=1)]
+        return Board({}, _exploitability_of(exploitability)).with_matches(read)
+    except (FileRefused, ValueError) as error:
+        reason = error.reason if isinstance(error, FileRefused) else error
         raise EvalError(
-            f"{path} is no leaderboard that can be read: {error}",
+            f"{path} is no leaderboard that can be read: {reason}",
             "name another file, which is then made",
         ) from error
 
@@ -180,14 +190,16 @@ def add(
     except ImportError:
         raise missing("filelock", "eval") from None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with FileLock(path.with_name(f".{path.name}.lock")):
+        make_folder(path.parent)
+        lock = path.with_name(f".{path.name}.lock")
+        lock.touch()  # where it cannot be made, FileLock would wait for ever
+        with FileLock(lock):
             board = read_board(path).with_matches(matches)
             if exploitability:
                 board = board.with_exploitability(hash, exploitability)
             write_text(path, board.text())
     except OSError as error:
-        raise EvalError(f"{path} cannot be written: {error.strerror}", "name another") from error
+        raise EvalError(f"{path} cannot be written: {reason(error)}", remedy(error)) from error
     return board
 
 
@@ -247,16 +259,84 @@ def _result(games: Games) -> tuple[float, float, float] | None:
 
 def _exploitability_of(record: Any) -> dict[str, dict[str, dict[str, Any]]]:
     """The part `exploitability` of a file. Raises ValueError for another form."""
-    try:
-        return {
-            hash: {i: {"kind": str(x["kind"]), "value": float(x["value"])} for i, x in rows.items()}
-            for hash, rows in record.items()
-        }
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise ValueError("its `exploitability` is not by game and contestant") from error
+    if not _is_exploitability(record):
+        raise ValueError("its `exploitability` is not by game and contestant")
+    return {
+        hash: {i: {"kind": x["kind"], "value": float(x["value"])} for i, x in rows.items()}
+        for hash, rows in record.items()
+    }
 
 
-def _match(record: Mapping[str, Any]) -> Match:
-    read = {"referees": {}, **{f.name: record[f.name] for f in fields(Match) if f.name in record}}
+def _match(record: Any, number: int) -> Match:
+    """One entry of `matches`. Raises ValueError for another form."""
+    if not isinstance(record, dict):
+        raise ValueError(f"match {number} is not an object")
+    record = {"referees": {}, **record}
+    for name, is_right in _FORMS.items():
+        if not is_right(record.get(name)):
+            raise ValueError(f"the `{name}` of match {number} are not of their form")
+    sizes = {len(record[name]) for name in _BY_SEAT}
+    if sizes != {len(record["seats"])}:
+        raise ValueError(f"match {number} has not one entry for each seat")
+    read = {f.name: record[f.name] for f in fields(Match)}
     lists = {name: tuple(value) for name, value in read.items() if isinstance(value, list)}
     return Match(**{**read, **lists})
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_object(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _or_none(inner: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: value is None or inner(value)
+
+
+def _list_of(inner: Callable[[Any], bool], size: int | None = None) -> Callable[[Any], bool]:
+    return lambda value: (
+        isinstance(value, list) and size in (None, len(value)) and all(map(inner, value))
+    )
+
+
+def _values(inner: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(map(inner, value.values()))
+
+
+def _is_estimate(value: Any) -> bool:
+    return isinstance(value, dict) and value.get("kind") in KINDS and _is_number(value.get("value"))
+
+
+_is_exploitability = _values(_values(_is_estimate))
+
+_FORMS: Mapping[str, Callable[[Any], bool]] = {
+    "game": _is_text,
+    "hash": _is_text,
+    "params": _is_object,
+    "seats": _list_of(_is_text),
+    "holders": _list_of(_is_text),
+    "names": _list_of(_is_text),
+    "seed": _is_whole,
+    "games": lambda value: _is_whole(value) and value >= 0,
+    "means": _list_of(_or_none(_is_number)),
+    "variances": _list_of(_or_none(_is_number)),
+    "result": _or_none(_list_of(_is_number, 3)),
+    "points": _or_none(_is_number),
+    "asked": _list_of(_is_whole),
+    "invalid": _list_of(_is_whole),
+    "versions": _values(_is_text),
+    "referees": _values(_list_of(_is_text, 2)),
+}
+"""The form of each field of a match as JSON."""
+
+_BY_SEAT = ("holders", "names", "means", "variances", "asked", "invalid")

@@ -19,7 +19,8 @@ from gamedsl.evaluate.seating import Pairing, pairings
 from gamedsl.players.base import PlayerError
 from gamedsl.players.runs import folder_and_step, recipe_of_run
 from gamedsl.policies.names import NO_LANGUAGE
-from gamedsl.train.runfolder import open_run
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import SavedRun, open_saved
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import Rows
@@ -101,10 +102,13 @@ def referees_of(
                             f"write REFEREE=SPEC; {there}")  # fmt: skip
         named[role] = spec
     missing = [role for role in known if role not in named]
+    held = {role: contestant(spec, seed, endpoints) for role, spec in named.items()}
     if missing:
         recipe = _referee_recipe(game, people)
-        named |= {role: _usual_referee(game, recipe, role) for role in missing}
-    held = {role: contestant(spec, seed, endpoints) for role, spec in named.items()}
+        usual = {role: _usual_referee(game, recipe, role) for role in missing}
+        held |= {
+            role: contestant(spec, seed, endpoints, from_file=True) for role, spec in usual.items()
+        }
     return {seat: held[role] for seat, role in game.ir.role_of.items() if role in held}
 
 
@@ -136,32 +140,38 @@ def _usual_referee(game: Game, recipe: Recipe, role: str) -> str:
 
 
 def game_of_runs(people: Sequence[Contestant]) -> tuple[str, dict[str, Any]]:
-    """The file and the params of the game that the contestants' runs have in common."""
+    """Returns the file and the params of the game that the contestants' runs have in common: the
+    copy in the first of the runs, or the file that it was read from where there is no copy. Raises
+    EvalError."""
     runs = [folder_and_step(one.spec[4:])[0] for one in people if one.spec.startswith("run:")]
     if not runs:
         raise EvalError("no game is named", "add --game FILE, a path or a shipped name")
     infos = [_info(path) for path in runs]
     if len({info["hash"] for info in infos}) > 1:
         raise EvalError("the runs are of different games", "say which is meant with --game FILE")
-    file = infos[0]["file"]
-    kept = next(iter(sorted((runs[0] / "game").glob(f"{infos[0]['game']}.yaml"))), None)
+    file = _copy_of_game(runs[0], infos[0]) or infos[0]["file"]
     if file is None or not Path(file).exists():
-        file = kept
-    if file is None:
         raise EvalError(f"the game file of {runs[0]} is gone", "say where it is with --game FILE")
     return str(file), infos[0]["params"]
+
+
+def _copy_of_game(path: Path, info: Mapping[str, Any]) -> Path | None:
+    """Returns the copy of the game in a run folder, as the run wrote it; None where there is
+    none. Raises EvalError."""
+    try:
+        run = SavedRun(path)
+        run.require(lambda name: name.startswith("game/"))
+        return run.game_file(info)
+    except RunDamaged as error:
+        raise EvalError(error.fact, error.fix) from error
 
 
 def _info(path: Path) -> dict[str, Any]:
     """Returns the game's entries in a run's `run.json`."""
     try:
-        info = open_run(path).info()
-        return {key: info[key] for key in ("hash", "file", "game", "params")}
-    except (OSError, ValueError, TypeError) as error:
-        said = f"cannot be read: {error}"
-    except KeyError as error:
-        said = f"is damaged: it has no `{error.args[0]}`"
-    raise EvalError(f"{path / 'run.json'} {said}", "take another run, or a copy of this one")
+        return open_saved(path).info(("hash", "file", "game", "params"))
+    except RunDamaged as error:
+        raise EvalError(error.fact, error.fix) from error
 
 
 def with_rows(game: Game, rows: str | None) -> Game:

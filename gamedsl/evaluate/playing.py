@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from random import Random
@@ -23,7 +22,8 @@ from gamedsl.evaluate.replies import Counts, Keep, Talk, summed
 from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import Answered, DrawingPlayer, Player, Posed, Speaker
 from gamedsl.players.endpoint import EndpointPlayer
-from gamedsl.policies.endpoint import EndpointError
+from gamedsl.policies.daemon_threads import DaemonExecutor, result_of
+from gamedsl.policies.endpoint import EndpointError, Interrupted
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env
@@ -112,6 +112,11 @@ class Teller:
             [one._replace(seed=_stream(one).getrandbits(31)) for one in posed]
         )
 
+    def stop(self) -> None:
+        """Gives up what is asked of an endpoint; another thread may call it."""
+        if isinstance(self._player, EndpointPlayer):
+            self._player.endpoint.stop()
+
 
 def _stream(one: Posed) -> Random:
     """The random numbers of a decision: by its game, seat, information set and attempt."""
@@ -170,10 +175,12 @@ class _Rows:
 
 def play_seatings(
     env: Env, tables: Sequence[Seated], seeds: Sequence[int],
-    progress: Progress = lambda done: None, keep: Keep = lambda holders, records: None,
+    progress: Progress = lambda done: None, keep: Keep = lambda holders, records: None, *,
+    report_interrupted: bool = False,
 ) -> tuple[list[Games], EndpointError | None]:  # fmt: skip
     """Play all seeds in all seatings. The error is an endpoint's that stopped answering, or whose
-    budget was spent, before all was played. `keep` is given the transcripts, in games in words.
+    budget was spent, before all was played; with `report_interrupted` also Interrupted, for Ctrl-C.
+    `keep` is given the transcripts, in games in words.
 
     What is unfinished then is dropped with the whole chunk of seeds that it is in: were games kept
     as they end, short ones would count for more. Raises as players do otherwise, and EndpointError
@@ -182,7 +189,7 @@ def play_seatings(
     rows = [_Rows() for _ in tables]
     few = any(isinstance(one, Teller) for table in tables for one in table.answerers.values())
     at_once = max(1, (FEW if few else SIDE_BY_SIDE) // len(tables))
-    stopped = None
+    stopped: EndpointError | None = None
     for chunk in _chunks(seeds, at_once):
         try:
             played = _play(env, tables, chunk)
@@ -190,6 +197,13 @@ def play_seatings(
             if not rows[0].payoffs:
                 raise
             stopped = error
+            break
+        except KeyboardInterrupt:
+            if not report_interrupted:
+                raise
+            stopped = Interrupted()
+            if not rows[0].payoffs:
+                raise stopped from None
             break
         for table, row, talks in zip(tables, rows, played, strict=True):
             row.add(env.seats, talks)
@@ -228,13 +242,19 @@ def _answered(
 ) -> Iterator[tuple[tuple[Talk, Posed], Answered]]:
     """Yields everybody's answers; endpoints are asked while the others think."""
     calling = [one for one in posed if isinstance(one, Teller) and one.calls]
-    with ThreadPoolExecutor(max(1, len(calling))) as pool:
+    with DaemonExecutor(len(calling)) as pool:
         asked = {one: pool.submit(one.answers, [p for _, p in posed[one]]) for one in calling}
-        for one, here in posed.items():
-            if one not in asked:
-                yield from zip(here, one.answers([p for _, p in here]), strict=True)
-        for one, answers in asked.items():
-            yield from zip(posed[one], answers.result(), strict=True)
+        try:
+            for one, here in posed.items():
+                if one not in asked:
+                    yield from zip(here, one.answers([p for _, p in here]), strict=True)
+            for one, answers in asked.items():
+                found = result_of(answers)
+                yield from zip(posed[one], found, strict=True)
+        except BaseException:
+            for one in calling:
+                one.stop()
+            raise
 
 
 def _number(amount: Amount) -> float:

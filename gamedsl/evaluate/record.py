@@ -49,7 +49,10 @@ def as_record(found: Evaluation) -> dict[str, Any]:
         "engine": "hf" if options.vllm is None else "vllm",
         "own_ends": _estimate_data(found.own_ends) if found.in_words else None,
         "replies": [_replies(place, count) for place, count in found.reply_counts.items()],
-        "endpoints": {name: spent._asdict() for name, spent in found.spent.items()},
+        "endpoints": {
+            name: {**spent._asdict(), "refused": dict(found.refused[name])}
+            for name, spent in found.spent.items()
+        },
         "pairings": [_pairing(found, one) for one in found.pairings if found.played(one)],
         "policies": found.policies if options.decisions else None,
         "equilibrium_ranges": found.ranges,
@@ -131,6 +134,7 @@ def _exploitability(found: Evaluation, name: str) -> dict[str, Any] | None:
     return {
         "kind": one.kind,
         "why": one.why or None,
+        **({"tried": one.tried} if one.tried else {}),
         **(_estimate_data(one.estimate) or {"value": None}),
     }
 

@@ -46,16 +46,22 @@ class Options:
     """Receives the transcripts of games in words."""
     vllm: Mapping[str, Any] | None = None
     """Settings of vLLM, if that writes the models' replies; see `VllmSettings`."""
+    report_interrupted: bool = False
+    """Whether Ctrl-C ends the evaluation with what was finished. Else it raises
+    KeyboardInterrupt."""
 
 
 @dataclass(frozen=True)
 class Exploitability:
     """NashConv / seats of a contestant that holds all seats: `exact`, or what it is at `least`, by
-    a search for replies. `estimate` is None where it is not known, and `why` says why."""
+    replies that were tried: `tried` for each seat, other contestants among them. `estimate` is None
+    where it is not known, and `why` says why. The lower end of a bound's interval is below 0 where
+    no reply gains for sure: then nothing is known."""
 
     kind: Literal["exact", "least", "unknown"]
     estimate: Estimate | None = None
     why: str = ""
+    tried: int = 0
 
 
 class Spent(NamedTuple):
@@ -85,9 +91,12 @@ class Evaluation:
     """The ranges of `gamedsl.solve.probability_ranges.Ranges.as_dict`; None where they were not
     asked for, or are not known."""
     stopped: EndpointError | None = None
-    """An endpoint's that ended the evaluation early."""
+    """What ended the evaluation early: an endpoint, or Interrupted."""
     spent: Mapping[str, Spent] = field(default_factory=dict)
     """The calls to each endpoint, by the contestant's name."""
+    refused: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The answers of each endpoint that were no replies, by the contestant's name and the key of
+    `endpoint_protocol.REFUSALS`."""
 
     @property
     def seats(self) -> tuple[str, ...]:

@@ -9,16 +9,14 @@ from pathlib import Path
 from string import ascii_uppercase
 from typing import Any
 
-from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.intervals import Estimate
 from gamedsl.evaluate.results import Evaluation, Exploitability
 from gamedsl.evaluate.seating import Pairing
 from gamedsl.evaluate.standings import Standing, Standings
+from gamedsl.policies.endpoint_protocol import REFUSALS
 from gamedsl.tables.markdown import markdown
 from gamedsl.tables.model import Table, number_columns, text_columns
 from gamedsl.tables.text import plural, rendered, titled_lines
-from gamedsl.train.monitors.extinction import inside, parts_of
-from gamedsl.train.monitors.text import interval
 
 NAME = 24
 """Letters of a name in a row; the list of contestants has the whole."""
@@ -82,7 +80,11 @@ def _overview(found: Evaluation) -> Table:
     whys = {m.why for m in found.exploitability.values() if m.kind == "unknown"}
     below = f"exploitability is NashConv / {len(found.seats)}"
     if "least" in known:
-        below += "; ≥ by a search for replies: a lower bound, and what they gained"
+        tried = max(measured.tried for measured in found.exploitability.values())
+        below += (
+            f"; ≥ a lower bound, by the best of {tried} replies tried for each seat, and what they "
+            "gained; not found: none of them gains for sure, so that nothing is known"
+        )
     if whys:
         below += f"; – {' or '.join(sorted(whys))}"
     numbers = [*(["exploitability"] if shown else []), "invalid replies"]
@@ -138,6 +140,10 @@ def _decisions(found: Evaluation) -> Table:
     the second."""
     if not found.options.decisions or not found.policies:
         return Table((), ())
+    # torch comes with these, for seconds; without decisions nobody waits for it, not at Ctrl-C
+    from gamedsl.train.monitors.extinction import inside, parts_of
+    from gamedsl.train.monitors.text import interval
+
     letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))
     policies, rows = found.policies, []
     marked = {
@@ -201,12 +207,22 @@ def reply_tables(found: Evaluation) -> list[Table]:
 
 
 def endpoint_lines(found: Evaluation) -> list[str]:
-    """The calls and tokens spent at each endpoint, a line each."""
+    """The calls and tokens spent at each endpoint, and its refused answers, a line each."""
     return [
         f"{name}: {plural(spent.calls, 'call')}"
         + (f", {spent.tokens:,} tokens" if spent.tokens else "; it does not count tokens")
+        + _refused(found.refused[name])
         for name, spent in found.spent.items()
     ]
+
+
+def _refused(reasons: Mapping[str, int]) -> str:
+    """The answers of an endpoint that were refused, by reason."""
+    if not reasons:
+        return ""
+    every = sorted(reasons.items(), key=lambda one: -one[1])
+    told = ", ".join(f"{REFUSALS[why]} ({number:,})" for why, number in every)
+    return f"; {plural(sum(reasons.values()), 'answer')} refused: {told}"
 
 
 def _replies(found: Evaluation) -> Table:
@@ -303,7 +319,9 @@ def _measured_exploitability(found: Exploitability) -> str:
         return "–"
     if found.kind == "exact":
         return amount(found.estimate)
-    return f"≥ {max(0.0, found.estimate.low):.3f} ({amount(found.estimate)})"
+    if found.estimate.low <= 0:
+        return f"not found ({amount(found.estimate)})"
+    return f"≥ {found.estimate.low:.3f} ({amount(found.estimate)})"
 
 
 def _exploitability_text(row: Standing) -> str:
@@ -360,10 +378,8 @@ def terminal_text(table: Table, width: int, *, colour: bool, encoding: str) -> s
 
 
 def write_markdown(path: Path, every: Sequence[Standings]) -> None:
-    """Leaderboards as a Markdown file. Raises EvalError where it cannot be written."""
-    from gamedsl.train.files import write_text
+    """Leaderboards as a Markdown file. Raises WriteRefused."""
+    from gamedsl.storage.writer import write_output
 
-    try:
-        write_text(path, "\n".join(markdown(standings_table(one)) for one in every))
-    except OSError as error:
-        raise EvalError(f"{path} cannot be written: {error.strerror}", "name another") from error
+    text = "\n".join(markdown(standings_table(one)) for one in every)
+    write_output(path, text, parents=True)

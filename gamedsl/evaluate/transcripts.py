@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,9 @@ from typing import Any
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.replies import Keep
 from gamedsl.evaluate.seating import Holders
+from gamedsl.storage.refusals import reason, remedy
+from gamedsl.storage.strict_json import write
+from gamedsl.storage.writer import append, make_folder
 
 LONGEST = 60
 """Letters of a file's name, without its number."""
@@ -27,13 +29,12 @@ def keeper(folder: Path | None) -> Keep:
         name = re.sub(r"[^\w.-]+", "_", "-".join(holders))[:LONGEST]
         path = files.setdefault(holders, folder / f"{len(files) + 1}-{name}.jsonl")
         try:
-            with path.open("a", encoding="utf-8") as stream:
-                stream.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in records)
+            append(path, "".join(write(one) + "\n" for one in records))
         except OSError as error:
             raise _unwritable(path, error) from error
 
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         used = next(folder.iterdir(), None)
     except OSError as error:
         raise _unwritable(folder, error) from error
@@ -43,4 +44,4 @@ def keeper(folder: Path | None) -> Keep:
 
 
 def _unwritable(path: Path, error: OSError) -> EvalError:
-    return EvalError(f"{path} cannot be written: {error.strerror}", "name another")
+    return EvalError(f"{path} cannot be written: {reason(error)}", remedy(error))

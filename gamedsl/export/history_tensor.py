@@ -11,10 +11,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.bounds.programs import ProgramBounds
-from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
+from gamedsl.ir.program import (
+    Binding,
+    Block,
+    Call,
+    Choose,
+    Do,
+    Draw,
+    Loop,
+    Pay,
+    Show,
+    Stage,
+    Step,
+    walk_steps,
+)
 from gamedsl.ir.types import domain
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import Seen
@@ -86,18 +99,23 @@ def _kinds(step: Step, seats: tuple[str, ...]) -> list[Kind] | None:
     """The events of a step, for any seat; None where they are not known or not finite."""
     if isinstance(step, Binding) and step.readers.fields:
         return None
-    if isinstance(step, Choose):
-        options = zip(step.actors, step.options, strict=True)
-        return [(step.id, seat, option.name) for seat, each in options for option in each]
-    if isinstance(step, Show):
-        values = domain(step.value.type, seats)
-        return None if values is None else [(step.id, "", name_of(value)) for value in values]
-    if isinstance(step, Draw):
-        values = domain(step.type, seats)
-        return (
-            None if values is None else list(_draw_kinds(step, list(map(name_of, values)), seats))
-        )
-    return []
+    match step:
+        case Choose(actors=actors):
+            options = zip(actors, step.options, strict=True)
+            return [(step.id, seat, option.name) for seat, each in options for option in each]
+        case Show(value=value):
+            values = domain(value.type, seats)
+            return None if values is None else [(step.id, "", name_of(value)) for value in values]
+        case Draw(type=type):
+            values = domain(type, seats)
+            names = [name_of(value) for value in values or ()]
+            return None if values is None else list(_draw_kinds(step, names, seats))
+        case Do() | Pay() | Block() | Loop() | Stage():
+            return []
+        case Call():  # games with calls are refused before
+            return []
+        case _:
+            assert_never(step)
 
 
 def _draw_kinds(step: Draw, names: list[str], seats: tuple[str, ...]) -> Iterator[Kind]:
@@ -124,4 +142,7 @@ def _most_events(step: Step, tells: Callable[[Any, str], bool]) -> int:
             return rest * sum(tells(readers, seat) for seat in per[0])
         case Show(readers=readers):
             return int(tells(readers, ""))
-    return 0
+        case Do() | Pay() | Call() | Block() | Loop() | Stage():
+            return 0
+        case _:
+            assert_never(step)

@@ -8,9 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import Literal
+from typing import Literal, assert_never
 
-from gamedsl.ir.expr import Apply, Collect, Const, Expr, Get, If, Stream, walk
+from gamedsl.ir.builtins import BUILTINS
+from gamedsl.ir.expr import (
+    Apply,
+    Build,
+    Cell,
+    Collect,
+    Const,
+    Expr,
+    Field,
+    Get,
+    If,
+    LastBy,
+    LetCall,
+    LetMap,
+    Local,
+    Logic,
+    Me,
+    Past,
+    Read,
+    Stream,
+    Table,
+    walk,
+)
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import rewards_of
 from gamedsl.ir.program import Pay, Stage, walk_steps
@@ -63,15 +85,35 @@ def _is_additive(split: Expr) -> bool:
         case Collect(item=item, source=source, condition=condition):
             fixed = condition is None or _is_fixed(condition)
             return fixed and _is_fixed(source) and _is_additive(item)
-        case Apply(function="+" | "-" | "neg" | "sum" | "mean", arguments=parts):
+        case Apply():
+            return _is_linear(split)
+        case (
+            Const() | Read() | LastBy() | Past() | Local() | Me() | Logic() | Field() | Cell()
+            | LetCall() | LetMap() | Table() | Build()
+        ):  # fmt: skip
+            return False
+        case _:
+            assert_never(split)
+
+
+def _is_linear(expr: Apply) -> bool:
+    """Whether a built-in is linear in arguments that are additive, the others being fixed."""
+    parts = expr.arguments
+    linear = BUILTINS[expr.function].linear
+    match linear:
+        case "no":
+            return False
+        case "all":
             return all(map(_is_additive, parts))
-        case Apply(function="*", arguments=(left, right)):
+        case "first":
+            return _is_additive(parts[0]) and all(map(_is_fixed, parts[1:]))
+        case "either":
+            left, right = parts
             return (_is_additive(left) and _is_fixed(right)) or (
                 _is_fixed(left) and _is_additive(right)
             )
-        case Apply(function="/", arguments=(left, right)):
-            return _is_additive(left) and _is_fixed(right)
-    return False
+        case _:
+            assert_never(linear)
 
 
 def _is_fixed(expr: Expr) -> bool:

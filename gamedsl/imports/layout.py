@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 
 from gamedsl.imports.names import Names, quoted
+from gamedsl.storage.characters import blanked
 
 WIDTH = 100
 
@@ -23,8 +24,9 @@ def head(name: str, title: str, comment: str, names: Names, roles: Sequence[str]
         plain = _SAFE.fullmatch(shown) and shown.lower() not in _NOT_TEXT
         lines.append(f"about: {shown if plain else quoted(shown)}")
     for line in textwrap.dedent(comment).strip().splitlines():
-        shown = "".join(c if c.isprintable() else " " for c in line)
-        lines += textwrap.wrap(shown, WIDTH, initial_indent="# ", subsequent_indent="# ") or ["#"]
+        lines += textwrap.wrap(
+            blanked(line), WIDTH, initial_indent="# ", subsequent_indent="# "
+        ) or ["#"]
     return [*lines, *names.comment(), f"roles: [{', '.join(roles)}]"]
 
 

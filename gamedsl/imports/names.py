@@ -8,11 +8,15 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 
 from gamedsl.sema.scope import NOT_ROLES, WORDS
+from gamedsl.storage.characters import blanked
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _WHOLE = re.compile(r"-?[1-9][0-9]{0,8}|0")
 _NO_NAMES = {word.lower() for word in (*WORDS, *NOT_ROLES, "null")}
 """Words that no name may be, in any case: YAML reads `True` and `NULL` as `true` and `null`."""
+
+LONGEST = 60
+"""Characters of a name: it fits in a line. YAML reads no key of more than 1,024 in a flow map."""
 
 Place = tuple[str, int]
 """A text, and how often it stood in the same list before."""
@@ -64,13 +68,13 @@ class Names:
         number, found = 1, name
         while not self._free(found):
             number += 1
-            found = f"{name}_{number}"
+            found = f"{name[: LONGEST - 8]}_{number}"
         self.taken.add(found)
         return found
 
     def _free(self, name: str) -> bool:
         known = name in self.taken or name.lower() in _NO_NAMES
-        return bool(_NAME.fullmatch(name)) and not known
+        return bool(_NAME.fullmatch(name)) and len(name) <= LONGEST and not known
 
     def comment(self) -> list[str]:
         """Lines that give the text of each name."""
@@ -89,7 +93,7 @@ def quoted(text: str) -> str:
     """A text in double quotes, on one line, as YAML and JSON have it."""
     import json
 
-    return json.dumps("".join(c if c.isprintable() else " " for c in text), ensure_ascii=False)
+    return json.dumps(blanked(text), ensure_ascii=False)
 
 
 def _identifier(text: str, prefix: str) -> str:

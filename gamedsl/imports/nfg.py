@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import prod
+from typing import NoReturn
 
+from gamedsl.diagnostics.spans import Span
 from gamedsl.imports.tokens import Token, TokenReader
 
 MAX_CELLS = 20_000
@@ -37,10 +39,7 @@ def read_nfg(reader: TokenReader) -> Strategic:
     sizes = [len(names) for names in strategies]
     many = prod(sizes)
     if many > MAX_CELLS:
-        reader.fail(
-            "GD0809", f"{many:,} combinations of strategies are too many", place,
-            f"at most {MAX_CELLS:,}", "import the extensive form, if there is one",
-        )  # fmt: skip
+        _refuse(reader, f"{many:,} combinations of strategies are too many", place)
     if reader.opens():
         rows = _by_outcome(reader, len(players), many)
     else:
@@ -56,6 +55,11 @@ def read_nfg(reader: TokenReader) -> Strategic:
     return Strategic(title, comment, tuple(p.text for p in players), strategies, ordered)
 
 
+def _refuse(reader: TokenReader, message: str, place: Span) -> NoReturn:
+    help = "import the extensive form, if there is one"
+    reader.fail("GD0809", message, place, f"at most {MAX_CELLS:,}", help)
+
+
 def _strategies(reader: TokenReader, players: tuple[Token, ...]) -> tuple[tuple[str, ...], ...]:
     """`{ { "a" "b" } { "c" "d" } }`, or `{ 2 2 }`, which leaves them without names."""
     start = reader.next.span
@@ -63,7 +67,11 @@ def _strategies(reader: TokenReader, players: tuple[Token, ...]) -> tuple[tuple[
     found: list[tuple[str, ...]] = []
     while not reader.closes():
         if reader.is_number():
-            found.append(tuple(str(i + 1) for i in range(reader.count("a number of strategies"))))
+            place = reader.next.span
+            many = reader.count("a number of strategies")
+            if many > MAX_CELLS:
+                _refuse(reader, f"{many:,} strategies are too many", place)
+            found.append(tuple(str(i + 1) for i in range(many)))
         else:
             found.append(tuple(t.text for t in reader.texts("a strategy's name in quotes")))
     if len(found) != len(players):

@@ -61,6 +61,18 @@ class _Slot:
         return found
 
 
+MAX_WORK = 4_000_000
+"""Steps times nodes: each step is compared with every node."""
+
+
+class TooManyStepsError(Exception):
+    """A tree takes too many steps for its size. `steps` is their number."""
+
+    def __init__(self, steps: int) -> None:
+        super().__init__(steps)
+        self.steps = steps
+
+
 class Plan:
     """The steps for a tree. `options` names the actions of each set; `name` gives a name to what a
     step of some kind binds, by the labels of its sets."""
@@ -69,6 +81,7 @@ class Plan:
         self, form: Extensive, options: dict[InfoSet, tuple[Value, ...]],
         name: Callable[[str, set[str]], str], clauses: Clauses,
     ) -> None:  # fmt: skip
+        """Raises TooManyStepsError where steps times nodes are more than `MAX_WORK`."""
         self.form = form
         self.steps: list[Step] = []
         self.env: dict[EfgNode, dict[str, Value]] = {node: {} for node in form.nodes}
@@ -84,7 +97,10 @@ class Plan:
                 self._members.setdefault(node.set, []).append(node)
         self._place = {node: i for i, node in enumerate(form.nodes)}
         self._size = _sizes(form)
-        for slot in self._slots():
+        slots = self._slots()
+        if len(slots) * len(form.nodes) > MAX_WORK:
+            raise TooManyStepsError(len(slots))
+        for slot in slots:
             self._add(slot)
 
     def ends(self) -> Iterator[tuple[EfgNode, Env]]:

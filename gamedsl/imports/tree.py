@@ -15,7 +15,7 @@ from gamedsl.imports.clauses import Clauses, Row, Value
 from gamedsl.imports.efg import EfgNode, Extensive, InfoSet
 from gamedsl.imports.layout import WIDTH, amount, head, listed, step
 from gamedsl.imports.names import Names, are_numbers, is_name, places, slug
-from gamedsl.imports.plan import Plan, Step
+from gamedsl.imports.plan import MAX_WORK, Plan, Step, TooManyStepsError
 
 MAX_NODES = 50_000
 MAX_OPTIONS = 4096
@@ -30,7 +30,13 @@ def tree_file(form: Extensive, name: str, problems: Problems) -> str | None:
     roles = list(names.of(places(form.players), "player", lower=True).values())
     options = _options(form, names)
     clauses = Clauses(names.new("case"))
-    plan = Plan(form, options, _variables(names, form), clauses)
+    try:
+        plan = Plan(form, options, _variables(names, form), clauses)
+    except TooManyStepsError as error:
+        message = f"{error.steps:,} moves after one another are too many"
+        most = f"at most {MAX_WORK // len(form.nodes):,} in a tree of {len(form.nodes):,} nodes"
+        problems.add("GD0809", message, form.nodes[0].span, why=most)
+        return None
     lines = ["turns:", *_idle(form, roles, names)]
     for one in plan.steps:
         lines += step(_fields(one, roles))

@@ -320,7 +320,18 @@ def _inner(type: Type, items: list[Any]) -> Iterable[Type]:
             return type.types
         case Option(of=inner):
             return _inner(inner, items)
-    return [getattr(type, "of", Never()) if not isinstance(type, Tuple) else Never()] * len(items)
+        case (
+            List(of=inner) | Set(of=inner) | Bag(of=inner) | Grid(of=inner) | PerSeat(of=inner)
+            | PerValue(of=inner)
+        ):  # fmt: skip
+            return [inner] * len(items)
+        case (
+            Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Tuple() | Record()
+            | Union() | Never()
+        ):  # fmt: skip
+            return [Never()] * len(items)
+        case _:
+            assert_never(type)
 
 
 def _sum(a: End, b: End) -> End:

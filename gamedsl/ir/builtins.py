@@ -1,13 +1,14 @@
 """The table of operators and built-in functions: one row each (`gamedsl.ir.builtins_base.Builtin`).
 
-Rows stand by subject in `builtins_numbers`, `builtins_collections` and `builtins_grids`. Adding a
+Rows stand by subject in `builtins_numbers`, `builtins_collections`, `builtins_grids` and
+`builtins_graphs`. Adding a
 built-in is adding a row: typing, the evaluator, generated code, bounds, proofs of who can work out
 what, and the reference page read all that they know of it there.
 """
 
 from __future__ import annotations
 
-from gamedsl.ir import builtins_collections, builtins_grids, builtins_numbers
+from gamedsl.ir import builtins_collections, builtins_graphs, builtins_grids, builtins_numbers
 from gamedsl.ir.builtins_base import (
     MAX_DIGITS,
     MAX_ITEMS,
@@ -37,7 +38,12 @@ __all__ = [
     "values",
 ]
 
-_ROWS = (*builtins_numbers.ROWS, *builtins_collections.ROWS, *builtins_grids.ROWS)
+_ROWS = (
+    *builtins_numbers.ROWS,
+    *builtins_collections.ROWS,
+    *builtins_grids.ROWS,
+    *builtins_graphs.ROWS,
+)
 
 BUILTINS: dict[str, Builtin] = {
     row.name: row

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from operator import call
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, assert_never
 
 from gamedsl.ir import values as play
 from gamedsl.ir.abstract_values import (
@@ -30,13 +30,19 @@ from gamedsl.ir.types import (
     Grid,
     List,
     Never,
+    NoneType,
     Number,
+    Option,
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
+    Text,
     Tuple,
     Type,
+    Union,
+    component_types,
     join,
 )
 
@@ -68,8 +74,9 @@ class ValueFlow(NamedTuple):
     """The flow of values through a built-in: what it looks at of its first argument, and where the
     elements of its result, or the result if it is an element, come from."""
 
-    looks_at: Literal["length", "places", "values"]
-    """Its length alone, the order of its elements alone, or the elements."""
+    looks_at: Literal["shape", "length", "places", "values"]
+    """Its declared shape alone, its length alone, the order of its elements alone, or the
+    elements."""
     elements: Literal["new", "first", "all", "others"]
     """"first": elements of the first argument; "all": of any argument; "others": all roles but the
     first argument; "new": anything else."""
@@ -91,8 +98,12 @@ class Builtin:
 
     rule: Rule
     """The type of the result for the types of the arguments; None where they do not fit."""
-    appended: Literal["", "order of the type", "order of the values", "size of the grid"]
-    """The constant that typing appends to the arguments, since `run` needs it."""
+    appended: Literal[
+        "", "order of the type", "order of the values", "size of the grid", "values of the type",
+        "graph", "graph instead",
+    ]  # fmt: skip
+    """The constant that typing appends to the arguments, since `run` needs it; "graph instead" is
+    the graph of the first argument, in its place."""
     takes_map: bool
     """Whether the first argument may be a per-role map, by its bare name."""
     takes_none: frozenset[int]
@@ -112,14 +123,23 @@ class Builtin:
     interval: Callable[[Arguments], Interval]
     """Where the result lies if it is a number; of tuples that are worked out part by part, each
     part."""
-    ranges_type: bool
-    """Whether typing counts on `interval` for the type of a range such as `1..f(x)`. It matters for
-    whole results alone; a new row says False unless such ranges are wanted. Types are part of the
-    hashes of rules: a change here changes those of games that write such ranges."""
+    ranges_type: Literal["never", "bounded", "always"]
+    """Whether typing counts on `interval` for the type of a range such as `1..f(x)`: never, where
+    the numbers among the arguments are bounded, or always. It matters for whole results alone; a
+    new row says "never" unless such ranges are wanted. Types are part of the hashes of rules: a
+    change here changes those of games that write such ranges."""
     items: Callable[[Arguments], AbstractValue]
     """What is known of each item of the result; `ANYTHING` leaves it to the type."""
-    distinct: bool
-    """Whether no two items of the result are equal."""
+    order: Literal["any", "distinct", "ascending"]
+    """What is known of the items of the result: nothing; that no two are equal; or that each is
+    greater than the one before."""
+    linear: Literal["no", "all", "first", "either"]
+    """Where the result is linear: in all arguments together; in the first while the others are
+    fixed; or in either of two while the other is fixed. Rewards whose split is linear in the
+    streams can be passed on at every step."""
+    narrowed: Literal["", "range", "power", "members"]
+    """What typing narrows beyond `rule`: the items of a range, by its ends; a power, which is whole
+    for a natural exponent; or the fields of a record that are looked through for a member."""
 
     flow: ValueFlow
     code: str
@@ -207,15 +227,29 @@ def exact(value: int | Fraction) -> int | Fraction:
 
 
 def element(type: Type) -> Type | None:
-    """The type of what one goes through in a collection; None for what is no collection."""
-    if isinstance(type, List | Set | Bag | Grid | PerSeat | PerValue):
-        return type.of
-    if isinstance(type, Tuple):
-        joined: Type | None = type.of[0]
-        for part in type.of[1:]:
-            joined = joined and join(joined, part)
-        return joined
-    return type if isinstance(type, Never) else None
+    """The type of what one goes through in a collection; None for what is no collection. A record
+    of one field for each value of a type is one."""
+    match type:
+        case Record(types=types) if type.key is not None:
+            return types[0]
+        case (
+            List(of=of) | Set(of=of) | Bag(of=of) | Grid(of=of) | PerSeat(of=of) | PerValue(of=of)
+        ):  # fmt: skip
+            return of
+        case Tuple(of=parts):
+            joined: Type | None = parts[0]
+            for part in parts[1:]:
+                joined = joined and join(joined, part)
+            return joined
+        case Never():
+            return type
+        case (
+            Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Option() | Record()
+            | Union()
+        ):  # fmt: skip
+            return None
+        case _:
+            assert_never(type)
 
 
 def values(collection: Any) -> tuple[Any, ...]:
@@ -240,20 +274,26 @@ def _by_text(value: Any) -> tuple[str, Any]:
 def is_ordered(type: Type, inside: bool = False) -> bool:
     """Whether values of a type can be compared; truth values only `inside` of others."""
     if isinstance(type, Tuple | Record):
-        parts = type.of if isinstance(type, Tuple) else type.types
-        return all(is_ordered(part, True) for part in parts)
+        return all(is_ordered(part, True) for part in component_types(type))
     return isinstance(type, Number | Enum | Never) or (inside and isinstance(type, Bool))
 
 
 def order_of(type: Type) -> tuple[Any, ...] | None:
     """Returns the order of values whose run-time form does not have the order of their type: the
     members of an enum, the orders of the parts of a tuple; None if Python's own order is right."""
-    if isinstance(type, Enum):
-        return type.members
-    if isinstance(type, Tuple | Record):
-        orders = tuple(map(order_of, type.of if isinstance(type, Tuple) else type.types))
-        return orders if any(orders) else None
-    return None
+    match type:
+        case Enum(members=members):
+            return members
+        case Tuple() | Record():
+            orders = tuple(map(order_of, component_types(type)))
+            return orders if any(orders) else None
+        case (
+            Bool() | Number() | Seat() | NoneType() | Text() | Option() | List() | Set() | Bag()
+            | Grid() | PerSeat() | PerValue() | Union() | Never()
+        ):  # fmt: skip
+            return None
+        case _:
+            assert_never(type)
 
 
 def ranked(value: Any, order: tuple[Any, ...] | None) -> Any:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.ir.abstract_values import (
     NATURAL,
@@ -53,17 +54,22 @@ from gamedsl.ir.types import (
     WHOLE,
     Bag,
     Bool,
+    Enum,
     Grid,
     List,
     Never,
+    NoneType,
     Number,
     Option,
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
+    Text,
     Tuple,
     Type,
+    Union,
     has_text,
     join,
     plain,
@@ -144,6 +150,16 @@ def _of_best(result: Callable[[Type], Type]) -> Rule:
     return rule
 
 
+def _of_modes(result: Callable[[Type], Type]) -> Rule:
+    def rule(types: tuple[Type, ...]) -> Type | None:
+        inner = inner_of(types)
+        if inner is None or isinstance(inner, Option | NoneType) or has_text(inner):
+            return None
+        return result(inner) if may_be_member(inner) else None
+
+    return rule
+
+
 def _keys(types: tuple[Type, ...]) -> Type | None:
     if len(types) == 1 and isinstance(types[0], Bag):
         return List(types[0].of)
@@ -189,7 +205,10 @@ def may_be_member(type: Type) -> bool:
             return may_be_member(of)
         case Tuple() | Record():
             return all(map(may_be_member, fields_of(type)))
-    return True
+        case Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Union() | Never():
+            return True
+        case _:
+            assert_never(type)
 
 
 def _two_sets(types: tuple[Type, ...]) -> Type | None:
@@ -254,6 +273,19 @@ def _best(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> frozense
         raise UndefinedError("the best of nothing")
     top = max(ranks.values())
     return frozenset(key for key, rank in ranks.items() if rank == top)
+
+
+def _modes(collection: Any) -> frozenset[Any]:
+    counts = Counter(values(collection))
+    if None in counts:
+        raise TypeError("none is no value")
+    most = max(counts.values(), default=0)
+    return frozenset(value for value, count in counts.items() if count == most)
+
+
+def _most(collection: Any) -> Any:
+    found = _modes(collection)
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _ranked(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
@@ -355,7 +387,8 @@ ROWS = (
         rule=_membership, appended="", takes_map=False, takes_none=frozenset({0}),
         types_argument=False, run=_holds,
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="membership",
+        ranges_type="never", order="any", linear="no",
+        narrowed="members", flow=COMPUTES, code="membership",
     ),
     Builtin(
         "not in", "operator", "value not in collection",
@@ -364,7 +397,8 @@ ROWS = (
         rule=_membership, appended="", takes_map=False, takes_none=frozenset({0}),
         types_argument=False, run=lambda value, collection: not _holds(value, collection),
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="membership",
+        ranges_type="never", order="any", linear="no",
+        narrowed="members", flow=COMPUTES, code="membership",
     ),
     Builtin(
         "all", "function", "all(truths)",
@@ -373,7 +407,8 @@ ROWS = (
         rule=_truths, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=lambda truths: all(_all_truths(truths)),
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="quantifier",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="quantifier",
     ),
     Builtin(
         "any", "function", "any(truths)",
@@ -382,7 +417,8 @@ ROWS = (
         rule=_truths, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=lambda truths: any(_all_truths(truths)),
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="quantifier",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="quantifier",
     ),
     Builtin(
         "argmax", "function", "argmax(values per role)",
@@ -392,7 +428,7 @@ ROWS = (
         takes_none=TAKES_SOME, types_argument=False, run=_argmax,
         undefined="of nothing",
         may_be_none=always, size=one, interval=any_number, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "best", "function", "best(values per role)",
@@ -402,7 +438,8 @@ ROWS = (
         types_argument=False, run=_best,
         undefined="of nothing",
         may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
-        ranges_type=False, distinct=True, flow=COMPUTES, code="call",
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "count", "function", "count(collection, value) or count(truths)",
@@ -412,7 +449,7 @@ ROWS = (
         rule=_count, appended="", takes_map=True, takes_none=frozenset({1}),
         types_argument=False, run=_counted,
         undefined="never", may_be_none=never, size=one, interval=_counts, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="count",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="count",
     ),
     Builtin(
         "difference", "function", "difference(set, set)",
@@ -421,7 +458,8 @@ ROWS = (
         rule=_two_sets, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda a, b: a - b,
         undefined="never", may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=True, flow=ValueFlow("values", "first", False),
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=ValueFlow("values", "first", False),
         code="({0} - {1})",
     ),
     Builtin(
@@ -432,7 +470,8 @@ ROWS = (
         types_argument=False, run=lambda items: items[0] if items else None,
         undefined="never",
         may_be_none=always, size=item_size, interval=item_number, items=inner_items,
-        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", False), code="end",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("places", "first", False), code="end",
     ),
     Builtin(
         "intersection", "function", "intersection(set, set)",
@@ -442,7 +481,8 @@ ROWS = (
         types_argument=False, run=lambda a, b: a & b,
         undefined="never",
         may_be_none=never, size=_smaller_size, interval=no_number, items=same_items,
-        ranges_type=False, distinct=True, flow=ValueFlow("values", "first", False),
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=ValueFlow("values", "first", False),
         code="({0} & {1})",
     ),
     Builtin(
@@ -453,7 +493,8 @@ ROWS = (
         types_argument=False, run=_keys_of,
         undefined="never",
         may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
-        ranges_type=False, distinct=True, flow=COMPUTES, code="call",
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "last", "function", "last(list)",
@@ -463,7 +504,8 @@ ROWS = (
         types_argument=False, run=lambda items: items[-1] if items else None,
         undefined="never",
         may_be_none=always, size=item_size, interval=item_number, items=inner_items,
-        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", False), code="end",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("places", "first", False), code="end",
     ),
     Builtin(
         "len", "function", "len(collection)",
@@ -472,7 +514,8 @@ ROWS = (
         rule=_size, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=_length,
         undefined="never", may_be_none=never, size=one, interval=_counts, items=unknown_items,
-        ranges_type=True, distinct=False, flow=ValueFlow("length", "new", False), code="size",
+        ranges_type="bounded", order="any", linear="no",
+        narrowed="", flow=ValueFlow("length", "new", False), code="size",
     ),
     Builtin(
         "list", "function", "list(collection)",
@@ -481,7 +524,8 @@ ROWS = (
         rule=_listed, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=True, run=values,
         undefined="never", may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", True), code="list",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("places", "first", True), code="list",
     ),
     Builtin(
         "max", "function", "max(collection) or max(number, number, …)",
@@ -491,7 +535,8 @@ ROWS = (
         types_argument=True, run=_extremum(max, "maximum"),
         undefined="of nothing",
         may_be_none=is_item_none, size=_extreme_size, interval=_greatest, items=inner_items,
-        ranges_type=True, distinct=False, flow=ValueFlow("values", "first", False), code="extreme",
+        ranges_type="bounded", order="any", linear="no",
+        narrowed="", flow=ValueFlow("values", "first", False), code="extreme",
     ),
     Builtin(
         "mean", "function", "mean(numbers)",
@@ -501,7 +546,7 @@ ROWS = (
         types_argument=False, run=_mean,
         undefined="of nothing",
         may_be_none=never, size=one, interval=_averages, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="all", narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "min", "function", "min(collection) or min(number, number, …)",
@@ -511,7 +556,29 @@ ROWS = (
         types_argument=True, run=_extremum(min, "minimum"),
         undefined="of nothing",
         may_be_none=is_item_none, size=_extreme_size, interval=_least, items=inner_items,
-        ranges_type=True, distinct=False, flow=ValueFlow("values", "first", False), code="extreme",
+        ranges_type="bounded", order="any", linear="no",
+        narrowed="", flow=ValueFlow("values", "first", False), code="extreme",
+    ),
+    Builtin(
+        "modes", "function", "modes(collection)",
+        "The set of the elements that occur most often; empty of nothing.",
+        ("modes(hand)", "set([3])"),
+        rule=_of_modes(Set), appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_modes,
+        undefined="never", may_be_none=never, size=as_large, interval=no_number, items=same_items,
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=ValueFlow("values", "first", False), code="call",
+    ),
+    Builtin(
+        "most", "function", "most(collection)",
+        "The element that occurs most often; none on a tie, and of nothing.",
+        ("most(hand)", "3"),
+        rule=_of_modes(Option), appended="", takes_map=True, takes_none=TAKES_SOME,
+        types_argument=False, run=_most,
+        undefined="never",
+        may_be_none=always, size=item_size, interval=item_number, items=inner_items,
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("values", "first", False), code="call",
     ),
     Builtin(
         "past", "function", "past(variable)",
@@ -520,7 +587,8 @@ ROWS = (
         rule=lambda types: None, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda bindings: bindings,
         undefined="never", may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", True), code="call",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("places", "first", True), code="call",
     ),
     Builtin(
         "prev", "function", "prev(variable)",
@@ -530,7 +598,8 @@ ROWS = (
         types_argument=False, run=lambda bindings: bindings[-2] if len(bindings) > 1 else None,
         undefined="never",
         may_be_none=always, size=item_size, interval=item_number, items=inner_items,
-        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", False), code="call",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("places", "first", False), code="call",
     ),
     Builtin(
         "ranked", "function", "ranked(values per role)",
@@ -540,7 +609,8 @@ ROWS = (
         types_argument=False, run=_ranked,
         undefined="never",
         may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
-        ranges_type=False, distinct=True, flow=COMPUTES, code="call",
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "reversed", "function", "reversed(list)",
@@ -549,7 +619,8 @@ ROWS = (
         rule=_reversal, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=True, run=lambda items: items[::-1],
         undefined="never", may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=False, flow=ValueFlow("places", "first", True),
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("places", "first", True),
         code="{0}[::-1]",
     ),
     Builtin(
@@ -559,7 +630,8 @@ ROWS = (
         rule=_unique, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=True, run=lambda collection: frozenset(values(collection)),
         undefined="never", may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=True, flow=ValueFlow("values", "first", False), code="set",
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=ValueFlow("values", "first", False), code="set",
     ),
     Builtin(
         "size", "function", "size(collection)",
@@ -568,7 +640,8 @@ ROWS = (
         rule=_size, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=_length,
         undefined="never", may_be_none=never, size=one, interval=_counts, items=unknown_items,
-        ranges_type=True, distinct=False, flow=ValueFlow("length", "new", False), code="size",
+        ranges_type="bounded", order="any", linear="no",
+        narrowed="", flow=ValueFlow("length", "new", False), code="size",
     ),
     Builtin(
         "slots", "function", "slots(list)",
@@ -577,7 +650,7 @@ ROWS = (
         rule=_slots, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda items: tuple(range(len(items))),
         undefined="never", may_be_none=never, size=as_large, interval=no_number, items=_slot_items,
-        ranges_type=False, distinct=True,
+        ranges_type="never", order="ascending", linear="no", narrowed="",
         flow=ValueFlow("length", "new", True), code="slots",
     ),
     Builtin(
@@ -587,7 +660,8 @@ ROWS = (
         rule=_in_order, appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
         types_argument=True, run=_sorted,
         undefined="never", may_be_none=never, size=as_large, interval=no_number, items=same_items,
-        ranges_type=False, distinct=False, flow=ValueFlow("values", "first", True), code="call",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("values", "first", True), code="call",
     ),
     Builtin(
         "sum", "function", "sum(numbers)",
@@ -596,7 +670,7 @@ ROWS = (
         rule=_sum, appended="", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=_total,
         undefined="never", may_be_none=never, size=one, interval=_totals, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="sum",
+        ranges_type="never", order="any", linear="all", narrowed="", flow=COMPUTES, code="sum",
     ),
     Builtin(
         "union", "function", "union(set, set)",
@@ -606,7 +680,8 @@ ROWS = (
         types_argument=False, run=_united,
         undefined="never",
         may_be_none=never, size=_added_sizes, interval=no_number, items=_all_items,
-        ranges_type=False, distinct=True, flow=ValueFlow("values", "all", False), code="call",
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=ValueFlow("values", "all", False), code="call",
     ),
     Builtin(
         "zip", "function", "zip(collection, collection)",
@@ -616,6 +691,6 @@ ROWS = (
         types_argument=False, run=lambda a, b: tuple(zip(values(a), values(b), strict=False)),
         undefined="never",
         may_be_none=never, size=_smaller_size, interval=no_number, items=_paired_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="call",
     ),
 )  # fmt: skip

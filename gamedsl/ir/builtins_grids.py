@@ -16,6 +16,7 @@ from gamedsl.ir.builtins_base import (
     Arguments,
     Builtin,
     UndefinedError,
+    ValueFlow,
     all_whole,
     always,
     as_large,
@@ -117,7 +118,8 @@ ROWS = (
         types_argument=False, run=_cells,
         undefined="never",
         may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
-        ranges_type=False, distinct=True, flow=COMPUTES, code="cells",
+        ranges_type="never", order="ascending", linear="no",
+        narrowed="", flow=ValueFlow("shape", "new", False), code="cells",
     ),
     Builtin(
         "empty", "function", "empty(grid)",
@@ -127,7 +129,8 @@ ROWS = (
         types_argument=False, run=_empty,
         undefined="never",
         may_be_none=never, size=as_large, interval=no_number, items=unknown_items,
-        ranges_type=False, distinct=True, flow=COMPUTES, code="empty cells",
+        ranges_type="never", order="ascending", linear="no",
+        narrowed="", flow=COMPUTES, code="empty cells",
     ),
     Builtin(
         "full", "function", "full(grid)",
@@ -136,7 +139,8 @@ ROWS = (
         rule=_filled, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda grid: None not in grid,
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="(None not in {0})",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="(None not in {0})",
     ),
     Builtin(
         "line", "function", "line(grid, whole number)",
@@ -148,7 +152,7 @@ ROWS = (
         types_argument=False, run=_line,
         undefined="by value",
         may_be_none=always, size=item_size, interval=item_number, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="line",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="line",
     ),
     Builtin(
         "lowest_empty", "function", "lowest_empty(grid)",
@@ -158,6 +162,7 @@ ROWS = (
         types_argument=False, run=_lowest,
         undefined="never",
         may_be_none=never, size=_column_count, interval=no_number, items=unknown_items,
-        ranges_type=False, distinct=True, flow=COMPUTES, code="lowest cells",
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=COMPUTES, code="lowest cells",
     ),
 )  # fmt: skip

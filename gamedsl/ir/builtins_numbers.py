@@ -12,6 +12,7 @@ from typing import Any
 
 from gamedsl.ir.abstract_values import (
     ANY_NUMBER,
+    ANYTHING,
     NATURAL,
     SOMETHING,
     ZERO,
@@ -41,6 +42,7 @@ from gamedsl.ir.builtins_base import (
     truth,
     unbounded,
     unknown_items,
+    values,
     vector,
 )
 from gamedsl.ir.types import (
@@ -48,18 +50,26 @@ from gamedsl.ir.types import (
     NUMBER,
     SEAT,
     WHOLE,
+    Bag,
     Bool,
     Enum,
+    Grid,
     List,
     Never,
     NoneType,
     Number,
+    Option,
+    PerSeat,
+    PerValue,
     Seat,
+    Set,
     Tuple,
     Type,
     has_text,
     join,
+    valued,
 )
+from gamedsl.ir.values import Bag as BagValue
 
 
 def _arithmetic(types: tuple[Type, ...]) -> Type | None:
@@ -142,6 +152,27 @@ def _seat(types: tuple[Type, ...]) -> Type | None:
 
 def _seats(types: tuple[Type, ...]) -> Type | None:
     return _seat(types) and List(SEAT)
+
+
+def _named(types: tuple[Type, ...]) -> Type | None:
+    """A name of a `values` type, or a collection of them; those of sets and bags become lists, in
+    which equal values stay apart."""
+    if len(types) != 1 or valued(types[0]) is None:
+        return types[0] if len(types) == 1 and isinstance(types[0], Never) else None
+    match types[0]:
+        case Enum(of=of):
+            return of
+        case Option(of=inner):
+            of = _named((inner,))
+            return of and Option(of)
+        case Set(of=inner) | Bag(of=inner):
+            of = _named((inner,))
+            return of and List(of)
+        case List(of=inner) | Grid(of=inner) | PerSeat(of=inner) | PerValue(of=inner):
+            of = _named((inner,))
+            return of and replace(types[0], of=of)
+        case _:  # `valued` says of no other type that it has names
+            return None
 
 
 def _round(types: tuple[Type, ...]) -> Type | None:
@@ -230,6 +261,15 @@ def _clipped(x: Any, low: Any, high: Any) -> Any:
     if isinstance(x, tuple):
         return tuple(map(_clipped, x, low, high))
     return max(low, min(high, x))
+
+
+def _valued(name: Any, table: dict[str, Any]) -> Any:
+    """The value of a name, or of each name in a collection."""
+    if name is None or isinstance(name, str):
+        return None if name is None else table[name]
+    if isinstance(name, dict) and not isinstance(name, BagValue):
+        return {key: _valued(item, table) for key, item in name.items()}
+    return tuple(_valued(item, table) for item in values(name))
 
 
 def _others(seat: str, seats: tuple[str, ...]) -> tuple[str, ...]:
@@ -336,6 +376,30 @@ def _places(arguments: Arguments) -> Interval:
     return NATURAL if order is None else Interval(0, max(order - 1, 0), True)
 
 
+def _has_none(arguments: Arguments) -> bool:
+    return arguments[0].none
+
+
+def _worth(arguments: Arguments) -> Interval:
+    return arguments[1].item.numbers
+
+
+def _valued_size(arguments: Arguments) -> int | None:
+    name, table = arguments[0], arguments[1]
+    alone = name.items is None and name.parts is None
+    if not alone:
+        return name.size
+    return table.item.size if name.size == 1 else None
+
+
+def _valued_items(arguments: Arguments) -> AbstractValue:
+    name, table = arguments[0], arguments[1]
+    alone = name.items is None and name.parts is None
+    if not alone:
+        return table.item.perhaps() if name.item.none else table.item
+    return table.item.item if name.size == 1 else ANYTHING
+
+
 def _signs(arguments: Arguments) -> Interval:
     return Interval(-1, 1, True)
 
@@ -372,7 +436,8 @@ ROWS = (
         rule=_componentwise, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_each(operator.add),
         undefined="never", may_be_none=never, size=one, interval=_sums, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
+        ranges_type="bounded", order="any", linear="all",
+        narrowed="", flow=COMPUTES, code="arithmetic",
     ),
     Builtin(
         "-", "operator", "number - number",
@@ -381,7 +446,8 @@ ROWS = (
         rule=_componentwise, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_each(operator.sub),
         undefined="never", may_be_none=never, size=one, interval=_differences, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
+        ranges_type="bounded", order="any", linear="all",
+        narrowed="", flow=COMPUTES, code="arithmetic",
     ),
     Builtin(
         "*", "operator", "number * number",
@@ -390,7 +456,8 @@ ROWS = (
         rule=_product, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_times,
         undefined="never", may_be_none=never, size=one, interval=_products, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="arithmetic",
+        ranges_type="bounded", order="any", linear="either",
+        narrowed="", flow=COMPUTES, code="arithmetic",
     ),
     Builtin(
         "/", "operator", "number / number",
@@ -399,7 +466,7 @@ ROWS = (
         rule=_division, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_divide,
         undefined="by zero", may_be_none=never, size=one, interval=_quotients, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="first", narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "//", "operator", "number // number",
@@ -409,7 +476,8 @@ ROWS = (
         types_argument=False, run=_whole_quotient,
         undefined="by zero",
         may_be_none=never, size=one, interval=_whole_quotients, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="whole division",
+        ranges_type="bounded", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="whole division",
     ),
     Builtin(
         "%", "operator", "number % number",
@@ -418,7 +486,8 @@ ROWS = (
         rule=_arithmetic, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_remainder,
         undefined="by zero", may_be_none=never, size=one, interval=_remainders, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="whole division",
+        ranges_type="bounded", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="whole division",
     ),
     Builtin(
         "**", "operator", "number ** whole number",
@@ -427,7 +496,8 @@ ROWS = (
         rule=_power, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_raise,
         undefined="by exponent", may_be_none=never, size=one, interval=_powers, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="no",
+        narrowed="power", flow=COMPUTES, code="call",
     ),
     Builtin(
         "neg", "operator", "-number",
@@ -436,7 +506,8 @@ ROWS = (
         rule=_negation, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_minus,
         undefined="never", may_be_none=never, size=one, interval=_negatives, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="negation",
+        ranges_type="bounded", order="any", linear="all",
+        narrowed="", flow=COMPUTES, code="negation",
     ),
     Builtin(
         "==", "operator", "value == value",
@@ -445,7 +516,7 @@ ROWS = (
         rule=_equality, appended="", takes_map=False, takes_none=frozenset({0, 1}),
         types_argument=False, run=operator.eq,
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="equality",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="equality",
     ),
     Builtin(
         "!=", "operator", "value != value",
@@ -454,7 +525,7 @@ ROWS = (
         rule=_equality, appended="", takes_map=False, takes_none=frozenset({0, 1}),
         types_argument=False, run=operator.ne,
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="equality",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="equality",
     ),
     Builtin(
         "<", "comparison", "value < value",
@@ -463,7 +534,7 @@ ROWS = (
         rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_comparison(operator.lt),
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="order",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="order",
     ),
     Builtin(
         "<=", "comparison", "value <= value",
@@ -472,7 +543,7 @@ ROWS = (
         rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_comparison(operator.le),
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="order",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="order",
     ),
     Builtin(
         ">", "comparison", "value > value",
@@ -481,7 +552,7 @@ ROWS = (
         rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_comparison(operator.gt),
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="order",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="order",
     ),
     Builtin(
         ">=", "comparison", "value >= value",
@@ -490,7 +561,7 @@ ROWS = (
         rule=_order, appended="order of the values", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_comparison(operator.ge),
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="order",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="order",
     ),
     Builtin(
         "not", "operator", "not truth",
@@ -499,7 +570,8 @@ ROWS = (
         rule=_not, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=operator.not_,
         undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="(not {0})",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="(not {0})",
     ),
     Builtin(
         "..", "operator", "whole..whole",
@@ -509,7 +581,8 @@ ROWS = (
         types_argument=False, run=_from_to,
         undefined="by size",
         may_be_none=never, size=_range_size, interval=no_number, items=_range_items,
-        ranges_type=False, distinct=True, flow=COMPUTES, code="range",
+        ranges_type="never", order="ascending", linear="no",
+        narrowed="range", flow=COMPUTES, code="range",
     ),
     Builtin(
         "abs", "function", "abs(number)",
@@ -518,7 +591,8 @@ ROWS = (
         rule=_absolute, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=abs,
         undefined="never", may_be_none=never, size=one, interval=_magnitudes, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="abs({0})",
+        ranges_type="bounded", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="abs({0})",
     ),
     Builtin(
         "ceil", "function", "ceil(number)",
@@ -527,7 +601,7 @@ ROWS = (
         rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=ceil,
         undefined="never", may_be_none=never, size=one, interval=_rounded, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "clip", "function", "clip(number, low, high)",
@@ -536,7 +610,7 @@ ROWS = (
         rule=_clip, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_clipped,
         undefined="never", may_be_none=never, size=one, interval=_clips, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="always", order="any", linear="no", narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "distance", "function", "distance(cell, cell)",
@@ -545,7 +619,7 @@ ROWS = (
         rule=_distance, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_far,
         undefined="never", may_be_none=never, size=one, interval=_distances, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "floor", "function", "floor(number)",
@@ -554,7 +628,7 @@ ROWS = (
         rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=floor,
         undefined="never", may_be_none=never, size=one, interval=_rounded, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="call",
     ),
     Builtin(
         "index", "function", "index(role)",
@@ -563,7 +637,7 @@ ROWS = (
         rule=_position, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda value, order: order.index(value),
         undefined="never", may_be_none=never, size=one, interval=_places, items=unknown_items,
-        ranges_type=True, distinct=False, flow=COMPUTES, code="index",
+        ranges_type="bounded", order="any", linear="no", narrowed="", flow=COMPUTES, code="index",
     ),
     Builtin(
         "other", "function", "other(role)",
@@ -572,7 +646,8 @@ ROWS = (
         rule=_seat, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_other,
         undefined="never", may_be_none=never, size=one, interval=no_number, items=unknown_items,
-        ranges_type=False, distinct=False, flow=ValueFlow("values", "others", False), code="other",
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=ValueFlow("values", "others", False), code="other",
     ),
     Builtin(
         "others", "function", "others(role)",
@@ -581,7 +656,8 @@ ROWS = (
         rule=_seats, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=_others,
         undefined="never", may_be_none=never, size=_others_size, interval=no_number, items=_roles,
-        ranges_type=False, distinct=True, flow=ValueFlow("values", "others", False), code="other",
+        ranges_type="never", order="distinct", linear="no",
+        narrowed="", flow=ValueFlow("values", "others", False), code="other",
     ),
     Builtin(
         "sign", "function", "sign(number)",
@@ -590,6 +666,16 @@ ROWS = (
         rule=_round, appended="", takes_map=False, takes_none=TAKES_SOME,
         types_argument=False, run=lambda x: (x > 0) - (x < 0),
         undefined="never", may_be_none=never, size=one, interval=_signs, items=unknown_items,
-        ranges_type=False, distinct=False, flow=COMPUTES, code="call",
+        ranges_type="never", order="any", linear="no", narrowed="", flow=COMPUTES, code="call",
+    ),
+    Builtin(
+        "value_of", "function", "value_of(name)",
+        "What a name of a `values` type stands for; of a collection or map, what each name does.",
+        ("value_of(jack)", "10"),
+        rule=_named, appended="values of the type", takes_map=True, takes_none=frozenset({0}),
+        types_argument=False, run=_valued,
+        undefined="never", may_be_none=_has_none, size=_valued_size, interval=_worth,
+        items=_valued_items, ranges_type="always", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="value",
     ),
 )  # fmt: skip

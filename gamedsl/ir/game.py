@@ -21,6 +21,10 @@ from gamedsl.ir.types import Enum, Type
 
 NoMove = Literal["error", "pass", "end"]
 
+Wording = Literal["explained", "brief"]
+"""The default texts of prompts: with the rules of the game, and a question for each decision; or as
+version 0.1.0 wrote them, for runs that it trained."""
+
 Rows = Literal["all", "training", "held_out"]
 """Which rows of its data files a game draws from: see `gamedsl.ir.rows`."""
 
@@ -190,6 +194,8 @@ class GameIR:
     on_invalid: tuple[tuple[str, OnInvalid], ...] = ()
     """What an invalid reply costs, by role, where the file says it."""
     rows: Rows = "all"
+    wording: Wording = field(default="explained", compare=False)
+    """The default texts that its prompts use. It is no part of any hash: a run keeps its own."""
     whole: GameIR | None = field(default=None, compare=False, repr=False)
     """The game with all its rows, where this one has a share of them."""
 
@@ -362,8 +368,10 @@ class GameIR:
         form = (self.respond,) if self.respond != LABEL else ()
         windows = (self.history,) if self.history else ()
         swaps = ("swaps", self.swaps) if self.swaps else ()
+        asked = tuple((step.id, step.about) for step in self.steps if step.about)
+        asks = ("asks", asked) if asked else ()
         parts = self.name, self.about, self.labels, self.templates
-        return digest(*parts, *views, *form, *windows, *swaps)
+        return digest(*parts, *views, *form, *windows, *swaps, *asks)
 
     @cached_property
     def tree_hash(self) -> str:

@@ -14,8 +14,8 @@ LONG = 64
 """Items of a list from which on its text is kept while a hash is worked out."""
 
 _FIELDS: dict[Any, tuple[tuple[str, bool], ...]] = {}
-"""The fields of each class that take part in comparison, and whether they do where they are None.
-"""
+"""The fields of each class that are hashed, and whether they are where they are None: those that
+take part in comparison, but for what is no rule."""
 
 
 def digest(*values: Any) -> str:
@@ -53,7 +53,7 @@ def _canonical(value: Any, long: dict[int, str]) -> str:
             names = tuple(
                 (field.name, "hashed" not in field.metadata)
                 for field in dataclasses.fields(kind)
-                if field.compare
+                if field.compare and field.metadata.get("hashed") != "never"
             )
             _FIELDS[kind] = names
         held = ((getattr(value, name), always) for name, always in names)

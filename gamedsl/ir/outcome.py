@@ -94,12 +94,13 @@ def bind(ir: GameIR, history: History) -> dict[str, Any]:
     return bindings
 
 
-def payoffs_of(ir: GameIR, history: History) -> Amounts:
+def payoffs_of(ir: GameIR, history: History, budget: Budget | None = None) -> Amounts:
     """Returns each seat's payoff at the end of a complete history, exact.
 
-    Raises `gamedsl.ir.evaluate.EvaluationError` if an expression has no value.
+    Raises `gamedsl.ir.evaluate.EvaluationError` if an expression has no value; SpentError where the
+    budget is spent.
     """
-    scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name)
+    scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name, budget=budget)
     return {seat: amount_of(payoff, scope.seated(seat)) for seat, payoff in ir.payoffs}
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal, assert_never
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.statements import EVERYONE, Place, Readers, State, Statement, write_of
-from gamedsl.ir.types import UNLESS_NONE, Type
+from gamedsl.ir.types import NO_RULE, UNLESS_NONE, Type
 
 
 @dataclass(frozen=True)
@@ -112,6 +112,8 @@ class Choose:
     """All that who is asked knows; None: all that it has seen."""
     said: Said | None = field(default=None, metadata=UNLESS_NONE)
     """What is asked for in place of one of `options`, which are then empty for each actor."""
+    about: str = field(default="", metadata=NO_RULE)
+    """The question that prompts ask here; empty where the file gives none. It is no rule."""
 
     def options_of(self, seat: str) -> tuple[Choice, ...]:
         return self.options[self.actors.index(seat)]
@@ -377,6 +379,29 @@ def written_variables(step: Step) -> frozenset[str]:
             return frozenset(state.name for state in states)
         case Pay() | Block():
             return frozenset()
+        case _:
+            assert_never(step)
+
+
+def bound_place(step: Step) -> Place | None:
+    """Returns where in declared state the value is stored that a step binds; None where it is a
+    variable of its own, or the step binds none."""
+    match step:
+        case Choose(place=place) | Draw(place=place):
+            return place
+        case Show() | Do() | Pay() | Call() | Block() | Loop() | Stage():
+            return None
+        case _:
+            assert_never(step)
+
+
+def statements_of(step: Step) -> tuple[Statement, ...]:
+    """Returns the statements that a step itself carries out, not those of its body."""
+    match step:
+        case Do(statements=statements):
+            return statements
+        case Choose() | Draw() | Show() | Pay() | Call() | Block() | Loop() | Stage():
+            return ()
         case _:
             assert_never(step)
 

@@ -41,6 +41,8 @@ class State:
     span: Span = field(compare=False, repr=False)
     lasts: Literal["run"] | None = field(default=None, metadata=UNLESS_NONE)
     """Whether the next episode of a run begins with the value that this one leaves."""
+    size: Literal["hidden"] | None = field(default=None, metadata=UNLESS_NONE)
+    """Whether only those who see a list or bag see how long it is; None: all do."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import product
+from itertools import combinations, product
 from math import prod
 from typing import Any, assert_never
 
@@ -18,6 +18,9 @@ Value = Any
 
 UNLESS_NONE = {"hashed": "unless none"}
 """Of a field that hashes leave out where it is None: games that do without it keep theirs."""
+
+NO_RULE = {"hashed": "never"}
+"""Of a field that hashes of rules leave out: it changes what is shown, and not what happens."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +46,17 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Enum:
-    """An ordered list of named values. Two enums are one type if name and members agree."""
+    """An ordered list of named values. Two enums are one type if name and members agree.
+
+    A `values` type gives each member a value too, parallel to `members`, of the type `of`. Its
+    values at run time are the names, so that members of one value stay apart; typing converts them
+    where a rule needs what they are worth (`gamedsl.sema.named_values`).
+    """
 
     name: str
     members: tuple[str, ...]
+    values: tuple[Value, ...] | None = field(default=None, metadata=UNLESS_NONE)
+    of: Type | None = field(default=None, metadata=UNLESS_NONE)
 
     def __str__(self) -> str:
         shown = ", ".join(self.members[:4]) + (", …" if len(self.members) > 4 else "")
@@ -119,10 +129,15 @@ class Set:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Named fields, in order; compared field by field. A value is the tuple of its fields."""
+    """Named fields, in order; compared field by field. A value is the tuple of its fields.
+
+    Where `key` is there, the fields are named by all values of that finite type, in order, and have
+    one type: the record is read as a map too.
+    """
 
     name: str
     fields: tuple[tuple[str, Type], ...]
+    key: Type | None = field(default=None, metadata=UNLESS_NONE)
 
     def __str__(self) -> str:
         article = "an" if self.name[:1] in "AEIOUaeiou" else "a"
@@ -149,11 +164,13 @@ class Bag:
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """Cells in rows and columns, counted from (0, 0); a value is a flat tuple, row by row."""
+    """Cells in rows and columns, counted from (0, 0); a value is a flat tuple, row by row.
+    `neighbors` names the neighborhood of its cells (`gamedsl.ir.graphs`), where one is declared."""
 
     rows: int
     columns: int
     of: Type
+    neighbors: str | None = field(default=None, metadata=UNLESS_NONE)
 
     def __str__(self) -> str:
         return f"a {self.rows} by {self.columns} grid"
@@ -240,6 +257,15 @@ def component_types(type: Type) -> tuple[Type, ...]:
             assert_never(type)
 
 
+def valued(type: Type) -> Enum | None:
+    """Returns the enum with values that a type is, or that is the type of its elements; None where
+    there is none."""
+    inner = plain(type)
+    if isinstance(inner, List | Set | Bag | Grid | PerSeat | PerValue):
+        inner = plain(inner.of)
+    return inner if isinstance(inner, Enum) and inner.values is not None else None
+
+
 def walk_types(type: Type) -> Iterator[Type]:
     """Yields a type and the types of all parts of its values, each before its own parts."""
     yield type
@@ -294,10 +320,40 @@ def domain(type: Type, seats: tuple[str, ...]) -> tuple[Value, ...] | None:
             if None in lists:
                 return None
             return tuple(dict.fromkeys(v for values in lists if values for v in values))
-        case Number() | Text() | List() | Set() | Bag() | Grid() | PerValue() | PerSeat() | Never():
+        case Set(of=inner):
+            items = domain(inner, seats)
+            if items is None or len(items) >= MAX_DOMAIN.bit_length():
+                return None
+            sizes = range(len(items) + 1)
+            return tuple(frozenset(v) for size in sizes for v in combinations(items, size))
+        case Number() | Text() | List() | Bag() | Grid() | PerValue() | PerSeat() | Never():
             return None
         case _:
             assert_never(type)
+
+
+def infinite_part(type: Type, seats: tuple[str, ...]) -> tuple[str, Type]:
+    """Returns the first field of a type that has no list of its values, with its type: fields of
+    records in records have points between them. Empty for a type that is infinite as a whole."""
+    match type:
+        case Record(fields=fields):
+            for name, inner in fields:
+                if domain(inner, seats) is None:
+                    path, part = infinite_part(inner, seats)
+                    return f"{name}.{path}".rstrip("."), part
+        case Option(of=inner):
+            return infinite_part(inner, seats)
+        case Union(of=options):
+            infinite = next((part for part in options if domain(part, seats) is None), None)
+            return ("", type) if infinite is None else infinite_part(infinite, seats)
+        case (
+            Bool() | Number() | Enum() | Seat() | NoneType() | Tuple() | Text() | List() | Set()
+            | Bag() | Grid() | PerValue() | PerSeat() | Never()
+        ):  # fmt: skip
+            pass
+        case _:
+            assert_never(type)
+    return "", type
 
 
 def _plural(type: Type) -> str:
@@ -364,9 +420,9 @@ def join(left: Type, right: Type) -> Type | None:
         case Bag(a), Bag(b):
             inner = join(a, b)
             return inner and Bag(inner)
-        case Grid(r, c, a), Grid(q, d, b) if (r, c) == (q, d):
+        case Grid(r, c, a, n), Grid(q, d, b, m) if (r, c) == (q, d):
             inner = join(a, b)
-            return inner and Grid(r, c, inner)
+            return inner and Grid(r, c, inner, n if n == m else None)
         case PerValue(k, a), PerValue(m, b) if k == m:
             inner = join(a, b)
             return inner and PerValue(k, inner)
@@ -384,7 +440,8 @@ def join(left: Type, right: Type) -> Type | None:
         case Tuple(a), Tuple(b) if len(a) == len(b):
             parts = [join(x, y) for x, y in zip(a, b, strict=True)]
             return Tuple(tuple(p for p in parts if p)) if all(parts) else None
-    return None
+        case _:  # of other pairs, only equal types share their values
+            return None
 
 
 def _optional(inner: Type | None) -> Type | None:
@@ -418,4 +475,5 @@ def _same_but_for_numbers(joined: Type | None, wanted: Type) -> bool:
             return m == n and _same_but_for_numbers(a, b)
         case (Grid(_, _, a), Grid(_, _, b)) | (PerValue(_, a), PerValue(_, b)):
             return _same_but_for_numbers(a, b)
-    return False
+        case _:  # other types have no ranges in which they could differ
+            return False

@@ -143,8 +143,9 @@ OPEN_GAMES = "games in which everybody sees everything"
 @dataclass(frozen=True)
 class PlayerRequest:
     """The arguments of a player: the text after its name, the game, the seed, whether code may run,
-    the settings of vLLM where it writes the replies, and what endpoints may use up together.
-    `open` opens other players for the same game."""
+    the settings of vLLM where it writes the replies, what endpoints may use up together, and
+    whether a file names the player. `open` opens other players for the same game, with the rights
+    of this one; `open_named_in_file` with those of a file: see `gamedsl.players.table`."""
 
     argument: str
     game: Game
@@ -152,7 +153,9 @@ class PlayerRequest:
     allow_code: bool
     vllm: Mapping[str, Any] | None
     budget: Budget | None
+    from_file: bool
     open: Callable[[str], Player]
+    open_named_in_file: Callable[[str], Player]
 
     def open_drawing(self, spec: str) -> DrawingPlayer:
         """A player that is part of another, whose odds must be known. Raises PlayerError."""

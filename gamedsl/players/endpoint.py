@@ -7,7 +7,8 @@ the game says. In games in words a seed and the room for the reply go with it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.players.base import (
@@ -47,7 +48,12 @@ class EndpointPlayer:
     def of(
         cls, argument: str, settings: EndpointSettings | None = None, budget: Budget | None = None
     ) -> EndpointPlayer:
-        """The player of `URL#MODEL`. Raises EndpointError and ImportError as `Endpoint` does."""
+        """The player of `URL#MODEL`; without settings, with the times of the budget. Raises
+        EndpointError and ImportError as `Endpoint` does."""
+        if settings is None and budget is not None:
+            settings = EndpointSettings(
+                timeout=budget.times.attempt, call_timeout=budget.times.call
+            )
         url, _, model = argument.partition("#")
         if not model:
             raise EndpointError(f"`{argument}` names no model", f"write `endpoint:{url}#MODEL`")
@@ -62,18 +68,22 @@ class EndpointPlayer:
         if not posed:
             return []
         if not posed[0].episode.env.ir.in_form:
-            return [Answered(text, text) for text in self.endpoint.replies(
+            answers = self.endpoint.answers_plainly(
                 [cast("tuple[Message, ...]", one.decision.messages) for one in posed]
-            )]  # fmt: skip
+            )
+            return [
+                Answered(one.text if one.refused is None else _refused(one.refused), one.text)
+                for one in answers
+            ]
         thoughts = self._thoughts(posed)
         asked = [
             self._request(one, thought.text)
             for one, thought in zip(posed, thoughts, strict=True)
             if thought.failure is None
         ]
-        answers = iter(self.endpoint.answers(asked))
+        replies = iter(self.endpoint.answers(asked))
         return [
-            _answered(thought, next(answers) if thought.failure is None else None)
+            _answered(thought, next(replies) if thought.failure is None else None)
             for thought in thoughts
         ]
 
@@ -98,6 +108,9 @@ class EndpointPlayer:
             ]
         )
         for (place, form), answer in zip(thinking.items(), answers, strict=True):
+            if answer.refused is not None:
+                found[place] = _Thought("", answer.tokens, _refused(answer.refused))
+                continue
             closing = closing_of(answer.text, answer.finish, form)
             if isinstance(closing, ParseFailure):
                 found[place] = _Thought(closing.text, answer.tokens, closing)
@@ -144,11 +157,37 @@ def _answered(thought: _Thought, answer: Answer | None) -> Answered:
         assert thought.failure is not None
         return Answered(thought.failure, thought.text, thought.tokens)
     text, tokens = thought.text + answer.text, thought.tokens + answer.tokens
+    if answer.refused is not None:
+        return Answered(_refused(answer.refused), text, tokens)
     read = ParseFailure("truncated", text) if answer.finish == "length" else text
     return Answered(read, text, tokens)
 
 
+def _refused(why: str) -> ParseFailure:
+    return ParseFailure("endpoint", "", why)
+
+
+def addresses_in(texts: Iterable[str]) -> frozenset[str]:
+    """Returns the addresses of the endpoints that texts name."""
+    found = (re.findall(r"\bendpoint:\s*([^#\s]+)#", text) for text in texts)
+    return frozenset(address.rstrip("/") for addresses in found for address in addresses)
+
+
+def check_address(argument: str, budget: Budget | None) -> None:
+    """Raises PlayerError where a file names `URL#MODEL` and its address is not among those that
+    the budget has: what a game says, and perhaps a key, would be sent to a stranger's server."""
+    url = argument.partition("#")[0].rstrip("/")
+    if budget is None or url not in budget.addresses:
+        raise PlayerError(
+            f"a file names an endpoint, {url}, and files may not have others called",
+            f"if you trust it, add `--allow-endpoint {url}`; from Python, give a "
+            "`Budget` with the address in `addresses`",
+        )
+
+
 def _open_endpoint(request: PlayerRequest) -> Player:
+    if request.from_file:
+        check_address(request.argument, request.budget)
     try:
         return EndpointPlayer.of(request.argument, budget=request.budget)
     except EndpointError as error:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
-from pathlib import Path
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from gamedsl.players.base import Player, PlayerError, PlayerRequest, PlayerSpec
 from gamedsl.players.policy_file import PolicyError, SavedPlayer, SavedPolicy, read_policy
-from gamedsl.policies.cache import cache_root
+from gamedsl.storage.cache import CacheRefused, own_folder
+from gamedsl.storage.writer import write_text
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -27,16 +26,20 @@ class EquilibriumPlayer(SavedPlayer):
 
 def equilibrium(game: Game) -> SavedPolicy:
     """The equilibrium of a game in payoffs; solved once for all games of the same rules."""
-    path = cache_root() / "equilibria" / f"{game.ir.tree_hash}.json"
+    try:
+        path = own_folder("equilibria") / f"{game.ir.tree_hash}.json"
+    except CacheRefused:
+        return _solve(game)
     if path.is_file():
         try:
             return read_policy(path, game)
         except PolicyError:
             pass  # written by another version: solved anew
     found = _solve(game)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path, found.text())
-    return read_policy(path, game)
+    with suppress(OSError):
+        write_text(path, found.text(), durable=False)
+        return read_policy(path, game)
+    return found
 
 
 def _solve(game: Game) -> SavedPolicy:
@@ -64,14 +67,6 @@ def _solve(game: Game) -> SavedPolicy:
     if report.solution is None or not report.solution.policy:
         raise PlayerError(f"the solver gives no policy for `{game.name}`", sampled)
     return SavedPolicy.of(report, report.solution)
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all, whoever else writes it."""
-    handle, new = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
-        stream.write(text)
-    Path(new).replace(path)
 
 
 def _open_equilibrium(request: PlayerRequest) -> Player:

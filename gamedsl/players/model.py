@@ -28,6 +28,7 @@ from gamedsl.policies.factory import PolicyOptions, open_policy
 from gamedsl.prompting.tokenizers import together
 
 if TYPE_CHECKING:
+    from gamedsl.ir.game import Wording
     from gamedsl.policies.base import Policy
     from gamedsl.policies.factory import VllmOptions
     from gamedsl.policies.generation import Writing
@@ -69,12 +70,14 @@ class ModelPlayer(DrawingPlayer):
         run_seed: int = 0,
         temperature: float = 1.0,
         seed: int = 0,
+        wording: Wording | None = None,
     ) -> None:
         """`adapters` are by role, and so are the players that hold roles in the policy's place;
-        `run_seed` draws the labels."""
+        `run_seed` draws the labels, and `wording` are the default texts that it was trained on."""
         super().__init__(seed=seed)
         self.policy, self.adapters, self.held = policy, dict(adapters), dict(held or {})
         self._run_seed, self._temperature = run_seed, temperature
+        self._wording = wording
 
     def odds(self, decision: Decision, episode: Episode) -> Sequence[float]:
         return self.all_odds([(decision, episode)])[0]
@@ -103,7 +106,8 @@ class ModelPlayer(DrawingPlayer):
             episode.env.ir, run_seed=self._run_seed, seed=episode.seed,
             tokenizer=self.policy.tokenizer,
         )  # fmt: skip
-        return query_of(decision.under(book), self.adapters[decision.role])
+        asked = decision.under(book, self._wording)
+        return query_of(asked, self.adapters[decision.role])
 
 
 class SpeakingPlayer:
@@ -124,11 +128,12 @@ class SpeakingPlayer:
         free: bool = False,
         constrain: bool = False,
         seed: int = 0,
+        wording: Wording | None = None,
     ) -> None:
         """`adapters` are by role, and so are the players that hold roles in the policy's place;
         `run_seed` draws the labels, `seed` what `act` answers. `free`: closed decisions are
         answered in writing; `constrain`: what is read as JSON is held to its schema."""
-        self._free, self._constrain = free, constrain
+        self._free, self._constrain, self._wording = free, constrain, wording
         self.policy, self.adapters, self.held = policy, dict(adapters), dict(held or {})
         self._run_seed, self._temperature, self._dice = run_seed, temperature, Dice(seed)
 
@@ -158,7 +163,8 @@ class SpeakingPlayer:
             one.episode.env.ir, run_seed=self._run_seed, seed=one.episode.seed,
             tokenizer=self.policy.tokenizer,
         )  # fmt: skip
-        return Asked(one.decision.under(book), self.adapters[one.decision.role], one.seed)
+        asked = one.decision.under(book, self._wording)
+        return Asked(asked, self.adapters[one.decision.role], one.seed)
 
 
 def _answered(reply: Reply) -> Answered:
@@ -194,14 +200,15 @@ def _vllm_settings(given: Mapping[str, Any]) -> VllmOptions:
 def player_of(
     policy: Policy, game: Game, adapters: Mapping[str, str], held: Mapping[str, Player], *,
     run_seed: int, temperature: float = 1.0, free: bool = False, constrain: bool = False, seed: int,
+    wording: Wording | None = None,
 ) -> ModelPlayer | SpeakingPlayer:  # fmt: skip
     """A policy in the seats of a game; where no reply is written its odds are known, if those of
-    `held` are. `free` and `constrain` are as in `SpeakingPlayer`. Raises `PlayerError` for one that
-    cannot write where replies are written."""
+    `held` are. `free`, `constrain` and `wording` are as in `SpeakingPlayer`. Raises `PlayerError`
+    for one that cannot write where replies are written."""
     if not (game.ir.written or free):
         return ModelPlayer(
             policy, adapters, held=cast("Mapping[str, DrawingPlayer]", held), run_seed=run_seed,
-            temperature=temperature, seed=seed,
+            temperature=temperature, seed=seed, wording=wording,
         )  # fmt: skip
     from gamedsl.policies.multi_model import mute_model
 
@@ -212,7 +219,7 @@ def player_of(
         )
     return SpeakingPlayer(
         cast("Writing", policy), adapters, held=held, run_seed=run_seed, temperature=temperature,
-        free=free, constrain=constrain, seed=seed,
+        free=free, constrain=constrain, seed=seed, wording=wording,
     )  # fmt: skip
 
 

@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError, PlayerRequest, PlayerSpec
+from gamedsl.storage.reader import FileRefused, read_bytes
+from gamedsl.storage.strict_json import MAX_CHARACTERS, JsonRefused, exact_number, parse
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Episode, Game
@@ -76,15 +78,17 @@ def read_policy(path: Path | str, game: Game) -> SavedPolicy:
     """A policy for a game. Raises `PolicyError` for a file that cannot be read or is no policy, and
     for a policy of other rules; a game whose texts alone have changed is the same game."""
     try:
-        record = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+        record = parse(read_bytes(path, limit=MAX_CHARACTERS))
+    except FileRefused as error:
+        raise PolicyError(f"{path} cannot be read: {error.reason}") from error
+    except JsonRefused as error:
         raise PolicyError(f"{path} cannot be read: {error}") from error
     if not isinstance(record, dict) or record.get("format") != FORMAT:
         raise PolicyError(f"{path} is no policy file (its `format` is not `{FORMAT}`)")
     try:
         found = _saved(record)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise PolicyError(f"{path} is damaged: {error!r}") from error
+    except ValueError as error:
+        raise PolicyError(f"{path} is damaged: {error}") from error
     if found.rules != game.ir.rules_hash:
         raise PolicyError(_other(path, found, game))
     return found
@@ -118,6 +122,8 @@ class SavedPlayer(DrawingPlayer):
         if row is None:
             raise PolicyError(f"the policy says nothing of {decision.information_set!r}")
         weights = [float(row.get(name, 0)) for name in decision.legal]
+        if not sum(weights):
+            raise PolicyError(f"the policy plays no legal action at {decision.information_set!r}")
         return [weight / sum(weights) for weight in weights]
 
 
@@ -138,20 +144,40 @@ def _other(path: Path | str, found: SavedPolicy, game: Game) -> str:
 
 
 def _saved(record: Mapping[str, Any]) -> SavedPolicy:
-    read = {f.name: record[f.name] for f in fields(SavedPolicy)}
+    """Returns the policy of a file. Raises ValueError, which says what is wrong with it."""
+    read: dict[str, Any] = {}
+    for one in fields(SavedPolicy):
+        if one.name not in record:
+            raise ValueError(f"it has no `{one.name}`")
+        kind = {"bool": bool, "str": str}.get(str(one.type), dict)
+        read[one.name] = record[one.name]
+        if not isinstance(read[one.name], kind):
+            raise ValueError(f"its `{one.name}` is not {_A[kind]}")
     for name in ("values", "regrets"):
-        read[name] = {seat: _number(v) for seat, v in read[name].items()}
-    read["policy"] = {
-        key: {name: _number(p) for name, p in row.items()} for key, row in read["policy"].items()
-    }
+        read[name] = _numbers(read[name], name)
+    read["policy"] = {key: _numbers(row, key) for key, row in read["policy"].items()}
     for key, row in read["policy"].items():
-        if min(row.values()) < 0 or abs(float(sum(row.values())) - 1) > 1e-4:
+        if not row or min(row.values()) < 0 or abs(float(sum(row.values())) - 1) > 1e-4:
             raise ValueError(f"the numbers at {key!r} are not probabilities that sum to 1")
     return SavedPolicy(**read)
 
 
-def _number(value: Any) -> Number:
-    return Fraction(value) if isinstance(value, str) else float(value)
+_A: Mapping[type, str] = {bool: "true or false", str: "a text", dict: "an object"}
+
+
+def _numbers(row: Any, place: str) -> dict[str, Number]:
+    """Returns a map of exact texts and numbers. Raises ValueError."""
+    if not isinstance(row, dict):
+        raise ValueError(f"the numbers at {place!r} are not an object")
+    return {name: _number(value, place) for name, value in row.items()}
+
+
+def _number(value: Any, place: str) -> Number:
+    if isinstance(value, str):
+        return exact_number(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"a value at {place!r} is not a number")
+    return float(value)
 
 
 def _plain(value: Any) -> Any:

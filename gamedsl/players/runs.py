@@ -6,20 +6,20 @@ named or the run has not come to its end.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import yaml
 
 from gamedsl.players.base import Player, PlayerError, PlayerRequest, PlayerSpec
 from gamedsl.players.model import ModelPlayer, load_policy, player_of
 from gamedsl.policies.factory import PolicyOptions
 from gamedsl.recipe.resolve import read_recipe
 from gamedsl.recipe.table import Recipe, Vllm
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import INFO, RECIPE, SavedRun, number_in, open_saved, wording_of
 
 if TYPE_CHECKING:
     from gamedsl.players.model import SpeakingPlayer
@@ -38,12 +38,14 @@ def run_player(
     Raises `PlayerError` for what is no run, a run of other rules, and a step without checkpoint.
     """
     folder, step = folder_and_step(argument)
-    info = _read_file(folder / "run.json", json.loads, ("rules_hash", "game"))
+    info = _opened(folder)
+    with _as_player_error():
+        wording = wording_of(info)
     recipe = recipe_of_run(folder)
     if info["rules_hash"] != game.ir.rules_hash:
         raise PlayerError(
             f"`{folder}` was trained on `{info['game']}` by other rules than those of "
-            f"`{game.name}` here",
+            f"`{game.name}` here, as its {INFO} says",
             "load the game with the params of the run, or train again",
         )
     models = recipe.models(game.ir)
@@ -68,6 +70,7 @@ def run_player(
         temperature=recipe.temperature,
         free=recipe.replies == "free",
         seed=seed,
+        wording=wording,
     )
 
 
@@ -78,27 +81,36 @@ def vllm_of_run(trained: Vllm, given: Mapping[str, Any]) -> Vllm:
 
 
 def recipe_of_run(folder: Path) -> Recipe:
-    """The recipe of a run. Raises `PlayerError` for one that cannot be read."""
-    file = folder / "recipe.yaml"
-    saved = _read_file(file, yaml.safe_load, ("model", "seed", "temperature", "lora", "adapters"))
+    """The recipe of a run. Raises `PlayerError` for one that cannot be read, or is not as the run
+    wrote it."""
+    _opened(folder)
+    with _as_player_error():
+        run = SavedRun(folder)
+        run.require((INFO, RECIPE).__contains__)
+        saved = run.settings(("model", "seed", "temperature", "lora", "adapters"))
     try:
         return read_recipe(saved)
-    except ValueError as error:
-        raise PlayerError(f"{file} is damaged: {error}", _FORM) from error
+    except (ValueError, TypeError, AttributeError) as error:
+        raise PlayerError(f"{folder / RECIPE} is damaged: {error}", _FORM) from error
 
 
-def _read_file(file: Path, read: Callable[[str], Any], needed: Sequence[str]) -> dict[str, Any]:
-    """A file of a run. Raises PlayerError for one that cannot be read, or lacks something."""
+def _opened(folder: Path) -> dict[str, Any]:
+    """Returns the content of a folder's `run.json`. Raises PlayerError."""
     try:
-        found = read(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise PlayerError(
-            f"`{file.parent}` is not the folder of a run: {file.name}: {error}", _FORM
-        ) from error
-    missing = [key for key in needed if not isinstance(found, dict) or key not in found]
-    if missing:
-        raise PlayerError(f"{file} is damaged: it has no `{missing[0]}`", _FORM)
-    return dict(found)
+        run = open_saved(folder)
+    except RunDamaged as error:
+        raise PlayerError(f"`{folder}` is not the folder of a run: {error.fact}", _FORM) from error
+    with _as_player_error():
+        return run.info(("rules_hash", "game"))
+
+
+@contextmanager
+def _as_player_error() -> Iterator[None]:
+    """Has what is wrong with a run folder be a `PlayerError`."""
+    try:
+        yield
+    except RunDamaged as error:
+        raise PlayerError(error.fact, error.fix) from error
 
 
 def folder_and_step(argument: str) -> tuple[Path, int | None]:
@@ -111,34 +123,27 @@ def folder_and_step(argument: str) -> tuple[Path, int | None]:
 
 def _adapters(folder: Path, step: int | None) -> Mapping[str, Any]:
     """By name: the folders of a run that is over, else the states in a checkpoint."""
-    saved = sorted(path for path in (folder / "adapters").glob("*") if path.is_dir())
-    if saved and step is None:
-        return {path.name: path for path in saved}
-    files = {_number(path): path for path in (folder / "checkpoints").glob("step-*.pt")}
-    if not files or (step is not None and step not in files):
-        there = ", ".join(map(str, sorted(files))) or "none"
-        wanted = (
-            "no adapters and no checkpoint" if step is None else f"no checkpoint of step {step}"
-        )
-        raise PlayerError(f"`{folder}` has {wanted}", f"its checkpoints are of steps {there}")
-    import torch
-
-    path = files[max(files) if step is None else step]
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-        adapters: Mapping[str, Any] = content["adapters"]
-    except Exception as error:
-        raise PlayerError(f"{path} cannot be read: {error}", "take another step") from error
-    return adapters
-
-
-def _number(path: Path) -> int:
-    found = re.search(r"\d+", path.stem)
-    return int(found[0]) if found else -1
+    run = SavedRun(folder)
+    with _as_player_error():
+        saved = run.adapters()
+        if saved and step is None:
+            run.require(lambda name: name.startswith("adapters/"))
+            return saved
+        files = {number_in(path): path for path in run.steps()}
+        if not files or (step is not None and step not in files):
+            there = ", ".join(map(str, sorted(files))) or "none"
+            wanted = (
+                "no adapters and no checkpoint" if step is None else f"no checkpoint of step {step}"
+            )
+            raise PlayerError(f"`{folder}` has {wanted}", f"its checkpoints are of steps {there}")
+        path = files[max(files) if step is None else step]
+        states: Mapping[str, Any] = run.checkpoint(path)["adapters"]
+    return states
 
 
 def _open_runs(request: PlayerRequest) -> Player:
-    open_holder = request.open if request.game.ir.written else request.open_drawing
+    named = replace(request, open=request.open_named_in_file)
+    open_holder = named.open if request.game.ir.written else named.open_drawing
     return run_player(
         request.argument, request.game, open_holder, seed=request.seed, vllm=request.vllm
     )

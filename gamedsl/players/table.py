@@ -8,7 +8,7 @@ declares it as `PLAYER`, and one row of `PLAYERS`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -47,13 +47,16 @@ def player_spec(name: str) -> PlayerSpec:
 
 def open_player(
     spec: str, game: Game, *, seed: int, allow_code: bool = False,
-    vllm: Mapping[str, Any] | None = None, budget: Budget | None = None,
+    vllm: Mapping[str, Any] | None = None, budget: Budget | None = None, from_file: bool = False,
 ) -> Player:  # fmt: skip
     """The player that a text names, ready to hold any seats of a game.
 
-    `allow_code` lets `module:` run a Python file: for texts that come from who runs the program,
-    never for those of a file that was handed on. With `vllm`, settings of vLLM, that writes what
-    models reply; a `budget` is what endpoints may use up together. Raises `PlayerError`.
+    `allow_code` lets `module:` run a Python file: for texts that come from who runs the program.
+    `from_file` says that the text comes from a file, such as a game's `train:` or the recipe of a
+    run, which may have been handed on: it runs no code, and calls those endpoints alone whose
+    addresses the `budget` has. So do the players that a run's recipe names, whoever names the run.
+    With `vllm`, settings of vLLM, that writes what models reply; a `budget` is what endpoints may
+    use up together. Raises `PlayerError`.
     """
     name, _, argument = (part.strip() for part in spec.partition(":"))
     if name not in PLAYERS:
@@ -70,7 +73,12 @@ def open_player(
             "write `random`, which says something at random",
         )
 
-    def open_other(spec: str) -> Player:
-        return open_player(spec, game, seed=seed, allow_code=allow_code, vllm=vllm, budget=budget)
-
-    return kind.open(PlayerRequest(argument, game, seed, allow_code, vllm, budget, open_other))
+    code = allow_code and not from_file
+    open_other = partial(
+        open_player, game=game, seed=seed, allow_code=code, vllm=vllm, budget=budget,
+        from_file=from_file,
+    )  # fmt: skip
+    open_named = partial(open_other, allow_code=False, from_file=True)
+    return kind.open(
+        PlayerRequest(argument, game, seed, code, vllm, budget, from_file, open_other, open_named)
+    )

@@ -14,19 +14,33 @@ size, A size of all heads together, F inner size of the MLP.
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 from torch.utils.checkpoint import checkpoint
 
+from gamedsl.policies.process_memory import address_space_limit, system_memory
+
 Recompute = Literal["auto", "on", "off"]
 
 SHARE = 1 / 2
 """Of the memory that is free once a model is loaded, what a pass may keep under `auto`."""
+
+_GROUPS = (
+    (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
+    (
+        Path("/sys/fs/cgroup/memory"), "memory.limit_in_bytes", "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
+)  # fmt: skip
+"""Where a control group, of version 2 or 1, has its limit, what it uses, and of that what the
+system takes back when it needs room."""
+
 Again = Callable[[], AbstractContextManager[Any]]
 
 
@@ -104,14 +118,30 @@ class Activations:
 
 
 def free_memory(device: torch.device) -> float:
-    """Bytes that can still be had on a device; all there are where the system does not tell."""
+    """Bytes that can still be had on a device: of the system, within the limits of the process and
+    of its group (a container's); all there are where the system does not tell."""
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
     meminfo = Path("/proc/meminfo")
     if meminfo.exists():
         lines = dict(line.split(":", 1) for line in meminfo.read_text().splitlines())
-        return 1024.0 * int(lines["MemAvailable"].split()[0])
-    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+        return max(0.0, min(1024.0 * int(lines["MemAvailable"].split()[0]), *_limits()))
+    return system_memory()
+
+
+def _limits() -> Iterator[float]:
+    """Bytes that each limit on this process leaves."""
+    yield math.inf
+    most = address_space_limit()
+    if most is not None:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        yield float(most - pages * os.sysconf("SC_PAGE_SIZE"))
+    for folder, limit, usage, reclaimable in _GROUPS:
+        with suppress(OSError, ValueError, KeyError):
+            lines = (folder / "memory.stat").read_text().splitlines()
+            files = int(dict(line.split() for line in lines)[reclaimable])
+            used = int((folder / usage).read_text()) - files
+            yield float(int((folder / limit).read_text()) - used)
 
 
 def _bytes_per_token(config: Any, dtype: torch.dtype, frozen: bool) -> tuple[int, int]:

@@ -7,22 +7,12 @@ processes build it once.
 
 from __future__ import annotations
 
-import os
 import shutil
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from gamedsl.policies.base import Notify, silent
-
-
-def cache_root() -> Path:
-    """`$GAMEDSL_CACHE`, else `$XDG_CACHE_HOME/gamedsl`, else `~/.cache/gamedsl`."""
-    if own := os.environ.get("GAMEDSL_CACHE"):
-        return Path(own).expanduser()
-    if shared := os.environ.get("XDG_CACHE_HOME"):
-        return Path(shared).expanduser() / "gamedsl"
-    return Path.home() / ".cache" / "gamedsl"
 
 
 def build_entry(entry: Path, build: Callable[[Path], None], notify: Notify = silent) -> Path:

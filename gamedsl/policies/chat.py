@@ -1,8 +1,8 @@
 """Messages and labels to token ids, through the model's own chat template.
 
 Always true: a label's ids are those of its text where it continues the prompt; `Encoded` is the
-same for the same messages and labels, whatever was asked before; what a message spells never
-becomes a special token (see `Specials`).
+same for the same messages and labels, whatever was asked before; what a message or a label spells
+never becomes a special token (see `Specials`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class HFTokenizer:
         return self._labels(tuple(labels))
 
     def _labels_uncached(self, labels: tuple[str, ...]) -> tuple[Ids, ...]:
-        return self._ended(labels, tuple(self._ids(label) for label in labels))
+        return self._ended(labels, tuple(map(self.ids, labels)))
 
     def _encode_uncached(self, messages: tuple[Message, ...], labels: tuple[str, ...]) -> Encoded:
         text = self._marked(messages)
@@ -170,10 +170,10 @@ class HFTokenizer:
         Templates end the prompt in a newline or a special token, so melting is rare. Where it
         happens, the label's own ids are the only ones that leave the prompt's ids alone.
         """
-        joined = self._ids(text + label)
+        joined = self._ids(text + self._specials.mark(label))
         if joined[: len(prompt)] == prompt and len(joined) > len(prompt):
             return joined[len(prompt) :]
-        return self._ids(label)
+        return self.ids(label)
 
     def _ids(self, text: str) -> tuple[int, ...]:
         return self._specials.ids(text)

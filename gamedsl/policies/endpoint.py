@@ -1,52 +1,72 @@
 """A chat endpoint: messages in, the text of the reply out, over HTTP.
 
 The wire form is that of OpenAI's chat completions, which vLLM, llama.cpp, Ollama and most hosted
-models speak as well. What can pass (429, 5xx, time-outs, lost connections) is tried again, later
-each time (exponential back-off with jitter, at least what `Retry-After` says); what cannot, such as
-a wrong key, ends at once. Every attempt is a call of the budget; the tokens that the server
-counts are of another. The key is read from the environment, goes into one header, and is struck out
-of all that is quoted from the server.
+models speak as well. Three things can go wrong:
+
+- An attempt gives no answer: 429, 5xx, a time-out, a lost connection. It is made again, later each
+  time (exponential back-off with jitter, at least what `Retry-After` says), up to the number of
+  `retries` and the time of the call.
+- An answer is no reply (`endpoint_protocol.REFUSALS`): that is one refused reply.
+- Nothing can come of it: a wrong key or address. That ends all calls, with a remedy.
+
+Every attempt is a call of the budget; the tokens that the server counts are of another. The key is
+read from the environment, goes into one header, and is struck out of all that comes back.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import re
 import threading
 import time
 import weakref
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ALL_COMPLETED, FIRST_EXCEPTION, Future, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from email.utils import parsedate_to_datetime
-from math import isfinite
-from typing import TYPE_CHECKING
+from importlib.util import find_spec
+from math import inf, isfinite
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import unquote, urlsplit
+from urllib.request import getproxies
 
 from gamedsl.policies.base import Message
-from gamedsl.policies.budget import Budget, BudgetSpent, EndpointError
+from gamedsl.policies.budget import Budget, BudgetSpent, CallTimes, EndpointError, Interrupted
+from gamedsl.policies.daemon_threads import POLL, DaemonExecutor
 from gamedsl.policies.endpoint_protocol import (
+    ANOTHER_FORM,
+    LARGEST_BODY,
     Answer,
+    AnswerRefused,
     Body,
     Constrain,
     ReplyCache,
-    answer_of,
     body_of,
     generated,
-    tokens_of,
+    read_answer,
+    used_in,
 )
 from gamedsl.policies.generation import Generated, Request
+from gamedsl.policies.secrets import SHORTEST, Secrets
+from gamedsl.storage.strict_json import JsonRefused, parse
 
 if TYPE_CHECKING:
-    import httpx2
+    from gamedsl.policies.endpoint_connection import Attempt, Connection, Received
 
-__all__ = ["Budget", "BudgetSpent", "Endpoint", "EndpointError", "EndpointSettings"]
+__all__ = [
+    "Budget", "BudgetSpent", "Endpoint", "EndpointError", "EndpointSettings", "Interrupted",
+]  # fmt: skip
 
 KEY_ENV = "OPENAI_API_KEY"
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses below 500 that are worth another attempt."""
 LONGEST_WAIT = 60.0
 """The longest back-off, in seconds; a server may ask for more."""
+LONGEST_ASKED = 900.0
+"""The longest wait, in seconds, that a server may ask for."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +77,10 @@ class EndpointSettings:
     """The environment variable that holds the key; None is `OPENAI_API_KEY`, if it is set."""
     concurrency: int = 8
     """Calls under way at a time."""
-    timeout: float = 60.0
-    """For each attempt."""
+    timeout: float = CallTimes().attempt
+    """For each attempt, from the look-up of the server's name to the last byte."""
+    call_timeout: float = CallTimes().call
+    """For each call, all attempts and pauses together."""
     retries: int = 5
     """Attempts after the first."""
     first_wait: float = 0.5
@@ -73,6 +95,8 @@ class EndpointSettings:
     max_tokens: int | None = None
     constrain: Constrain | None = None
     """The form in which the server takes choices and schemas; None sends none."""
+    addresses: frozenset[str] = frozenset()
+    """The addresses that files may name, such as a game's `train:` or the recipe of a run."""
     kept: int = 4096
     """Replies to requests that are kept, so that the same request is asked once."""
 
@@ -88,19 +112,25 @@ class Endpoint:
 
         Raises EndpointError for an address or a key that cannot be used, and ImportError without
         httpx2."""
-        self.url, self.model = _address(url), model
+        self.url, self.model = address_of(url), model
         self.settings = settings or EndpointSettings()
         self.budget = budget or Budget(
             self.settings.calls, self.settings.tokens, of=self.url,
             more="allow more with --{}, or play fewer games with --games",
         )  # fmt: skip
         self.budget.in_use = True
-        self._key = _key(self.settings.key_env)
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        self._client = _client(headers, self.settings)
-        weakref.finalize(self, self._client.close)
+        key = _key(self.settings.key_env)
+        if key is not None and len(key) >= SHORTEST and key in url:
+            raise EndpointError("an address of an endpoint has the key in it",
+                                "leave the key in the environment alone")  # fmt: skip
+        self._secrets = Secrets(key, *_proxy_passwords())
+        self._connection = _connection(f"{self.url}/chat/completions", key)
+        weakref.finalize(self, self._connection.close).atexit = False
         self._cache = ReplyCache(self.settings.kept)
-        self._failed = threading.Event()
+        self._batches: set[_Batch] = set()
+        self._parsing = threading.Lock()
+        self._has_answered = False
+        """Whether an answer came in the form of chat completions."""
         self._jitter = random.Random(0)
 
     @property
@@ -132,29 +162,66 @@ class Endpoint:
         new = list(zip(todo, self._all(todo), strict=True))
         known = [self._cache.find(body) for body in bodies]
         for body, answer in new:
-            self._cache.keep(body, answer)
+            if answer.refused is None:
+                self._cache.keep(body, answer)
         return [
             found or next(answer for body, answer in new if body == asked)
             for asked, found in zip(bodies, known, strict=True)
         ]
 
+    def answers_plainly(self, asked: Sequence[Sequence[Message]]) -> list[Answer]:
+        """An answer to each conversation, asked for without a seed and kept for no other. Raises
+        as `replies`."""
+        return self._all([self._body(one) for one in asked])
+
     def replies(self, asked: Sequence[Sequence[Message]]) -> list[str]:
         """The text of one reply to each conversation, as it came; empty where there is none.
 
-        Raises EndpointError where one cannot be had, after all attempts, and `BudgetSpent`.
+        Raises EndpointError where one cannot be had, after all attempts, `BudgetSpent`, and
+        Interrupted where the budget halts.
         """
-        return [answer.text for answer in self._all([self._body(one) for one in asked])]
+        return [answer.text for answer in self.answers_plainly(asked)]
+
+    def stop(self) -> None:
+        """Gives up all calls under way; those who wait for them get an EndpointError. Another
+        thread may call it."""
+        for batch in list(self._batches):
+            batch.end()
 
     def _all(self, bodies: Sequence[Body]) -> list[Answer]:
-        self._failed.clear()
-        with ThreadPoolExecutor(self.settings.concurrency) as pool:
-            waiting = [pool.submit(self._ask, body) for body in bodies]
-            try:
-                return [one.result() for one in waiting]
-            except BaseException:
-                self._failed.set()
+        """Answers to all, in order. After a failure no other attempt is begun, and those under way
+        are waited for, since they are paid for; after an interruption nothing is."""
+        batch = _Batch()
+        self._batches.add(batch)
+        pool = DaemonExecutor(min(self.settings.concurrency, len(bodies)))
+        waiting = [pool.submit(self._ask, body, batch) for body in bodies]
+        try:
+            failed = self._wait_for(waiting, batch, FIRST_EXCEPTION)
+            if failed:
+                batch.halt.set()
                 pool.shutdown(wait=False, cancel_futures=True)
-                raise
+                self._wait_for(waiting, batch, ALL_COMPLETED)
+            return [one.result() for one in failed or waiting]
+        finally:
+            batch.end()
+            self._batches.discard(batch)
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def _wait_for(
+        self, waiting: Sequence[Future[Answer]], batch: _Batch, until: str
+    ) -> list[Future[Answer]]:
+        """Returns the calls that failed, once all have ended or, with `FIRST_EXCEPTION`, one has
+        failed. Raises Interrupted."""
+        pending = set(waiting)
+        while pending:
+            _, pending = wait(pending, POLL, return_when=until)
+            failed = [one for one in waiting if one.done() and _has_failed(one)]
+            if failed and until == FIRST_EXCEPTION:
+                return failed
+            if pending and self.budget.halted():
+                raise Interrupted
+            batch.cut_late()
+        return []
 
     def _body(self, messages: Sequence[Message]) -> Body:
         body: Body = {
@@ -167,70 +234,115 @@ class Endpoint:
             body["max_tokens"] = self.settings.max_tokens
         return body
 
-    def _ask(self, body: Body) -> Answer:
-        for attempt in range(self.settings.retries + 1):
-            found = self._attempt(body)
+    def _ask(self, body: Body, batch: _Batch | None = None) -> Answer:
+        batch, settings = batch or _Batch(), self.settings
+        until = time.monotonic() + settings.call_timeout
+        missed = Missed("")
+        for attempt in range(settings.retries + 1):
+            found = self._attempt(body, until, batch)
             if isinstance(found, Answer):
                 return found
-            why, least = found
-            if attempt < self.settings.retries and self._failed.wait(self._wait(attempt, least)):
+            missed = found
+            if attempt == settings.retries:
+                break
+            if missed.least > LONGEST_ASKED:
+                raise EndpointError(
+                    f"{self.url} asks to wait {missed.least:.10g} s: {missed.why}",
+                    f"try again later; at most {LONGEST_ASKED:g} s are waited for",
+                )
+            pause = self._wait(attempt, missed.least)
+            if time.monotonic() + pause >= until:
+                raise EndpointError(
+                    f"{self.url} gave no reply within {settings.call_timeout:g} s: {missed.why}",
+                    "see that the server runs and is not overloaded; --call-timeout, or "
+                    "`budget.call_timeout` of a recipe, says how long a call may take",
+                )
+            if batch.halt.wait(pause):
                 break
         raise EndpointError(
-            f"{self.url} gave no reply in {self.settings.retries + 1} attempts: {why}",
+            f"{self.url} gave no reply in {settings.retries + 1} attempts: {missed.why}",
             "see that the server runs and is not overloaded; --timeout, --retries and "
             "--concurrency say how patient to be",
         )
 
-    def _attempt(self, body: Body) -> Answer | tuple[str, float]:
-        """The reply; or why there is none this time, and how long to wait at least."""
-        import httpx2
+    def _attempt(
+        self, body: Body, until: float = inf, batch: _Batch | None = None
+    ) -> Answer | Missed:
+        """The reply, or why there is none this time."""
+        from gamedsl.policies.endpoint_connection import Attempt, Failed, InvalidCall, Late
 
         self.budget.call()
+        seconds = min(self.settings.timeout, until - time.monotonic())
+        attempt = Attempt(seconds)
         try:
-            answer = self._client.post(f"{self.url}/chat/completions", json=body)
-        except httpx2.TimeoutException:
-            return f"no answer within {self.settings.timeout:g} s", 0.0
-        except httpx2.LocalProtocolError:  # its text may quote a header
+            with (batch or _Batch()).under_way(attempt):
+                received = self._connection.post(json.dumps(body).encode("ascii"), attempt)
+        except Late:
+            return Missed(f"no answer within {seconds:.3g} s")
+        except Failed as error:
+            return Missed(self._secrets.quote(str(error)))
+        except InvalidCall:
             raise EndpointError(
                 f"{self.url} cannot be asked: the call is no valid HTTP",
                 "see that the address and the key are right",
             ) from None
-        except httpx2.TransportError as error:
-            return f"no connection: {error}", 0.0
-        if answer.status_code in PASSING or answer.status_code >= 500:
-            return self._error_text(answer), _retry_after(answer)
-        if answer.status_code != 200:
+        if received.status in PASSING or received.status >= 500:
+            return Missed(self._error_text(received), _retry_after(received))
+        if received.status != 200:
             raise EndpointError(
-                f"{self.url} refuses: {self._error_text(answer)}", self._remedy(answer)
+                f"{self.url} refuses: {self._error_text(received)}", self._remedy(received.status)
             )
-        return self._parse_answer(answer)
+        return self._read(received, body.get("stop", ()))
 
-    def _parse_answer(self, answer: httpx2.Response) -> Answer:
+    def _read(self, received: Received, stop: Sequence[str]) -> Answer | Missed:
+        """The reply in an answer with status 200; an answer that is none is refused. Raises
+        EndpointError where the server seems to be no chat endpoint."""
         try:
-            found = answer.json()
-            read = answer_of(found)
-        except (ValueError, KeyError, IndexError, TypeError, AttributeError) as error:
+            data = self._data(received)
+            self.budget.use(used_in(data))
+            if isinstance(data, dict) and "choices" not in data and data.get("error"):
+                return Missed(self._secrets.quote(f"an error: {data['error']}"))
+            answer = read_answer(data, stop)
+        except AnswerRefused as error:
+            refused = error
+        else:
+            self._has_answered = True
+            return replace(answer, text=self._secrets.strike(answer.text))
+        if refused.why not in ANOTHER_FORM:
+            self._has_answered = True
+        if not self._has_answered:
             raise EndpointError(
-                f"{self.url} does not answer in the form of chat completions",
+                f"{self.url} does not answer in the form of chat completions: {refused}",
                 "give the address that ends before `/chat/completions`, such as "
                 "http://localhost:8000/v1",
-            ) from error
-        self.budget.use(tokens_of(found))
-        return read
+            )
+        self.budget.refuse(refused.why)
+        return Answer("", "stop", refused=str(refused))
 
-    def _error_text(self, answer: httpx2.Response) -> str:
+    def _data(self, received: Received) -> object:
+        """The JSON data of an answer, without the key. Raises AnswerRefused."""
+        if received.fault is not None:
+            raise AnswerRefused(received.fault)
+        try:
+            with self._parsing:  # one answer at a time fills the memory with its parts
+                return self._secrets.strike_data(parse(received.body, limit=LARGEST_BODY))
+        except JsonRefused as error:
+            kind = error.kind
+        raise AnswerRefused(kind)
+
+    def _error_text(self, received: Received) -> str:
         """The status and the beginning of what the server says of it, without the key."""
-        text = " ".join(answer.text.split())
-        if self._key:
-            text = text.replace(self._key, "…")
-        return f"{answer.status_code} {answer.reason_phrase}" + (f": {text[:200]}" if text else "")
+        reason, text = (self._secrets.quote(part) for part in (received.reason, received.body))
+        return f"{received.status} {reason}" + (f": {text}" if text else "")
 
-    def _remedy(self, answer: httpx2.Response) -> str:
-        if answer.status_code in (401, 403):
+    def _remedy(self, status: int) -> str:
+        if status in (401, 403):
             return f"put the key into the variable {self.settings.key_env or KEY_ENV}, or name " \
                 "another with --key-env"  # fmt: skip
-        if answer.status_code == 404:
+        if status == 404:
             return f"see that the address is right and that the server has a model `{self.model}`"
+        if 300 <= status < 400:
+            return "give the address at which the server itself answers; nobody is sent elsewhere"
         return "see what the server accepts"
 
     def _wait(self, attempt: int, least: float) -> float:
@@ -239,16 +351,72 @@ class Endpoint:
         return min(max(own, least), threading.TIMEOUT_MAX)
 
 
-def _address(url: str) -> str:
+def _has_failed(future: Future[Answer]) -> bool:
+    return future.cancelled() or future.exception() is not None
+
+
+class Missed(NamedTuple):
+    """Why an attempt gave no answer, and how many seconds to wait at least before the next."""
+
+    why: str
+    least: float = 0.0
+
+
+class _Batch:
+    """Calls that are waited for together; they are given up together."""
+
+    def __init__(self) -> None:
+        self.halt = threading.Event()
+        self._attempts: set[Attempt] = set()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def under_way(self, attempt: Attempt) -> Iterator[None]:
+        with self._lock:
+            self._attempts.add(attempt)
+        if self.halt.is_set():
+            attempt.cut()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._attempts.discard(attempt)
+
+    def cut_late(self) -> None:
+        """Cuts attempts off that are past their deadline: a server that reads a byte at a time
+        lets every write succeed."""
+        with self._lock:
+            late = [one for one in self._attempts if one.deadline < time.monotonic()]
+        for attempt in late:
+            attempt.cut()
+
+    def end(self) -> None:
+        self.halt.set()
+        with self._lock:
+            attempts = list(self._attempts)
+        for attempt in attempts:
+            attempt.cut()
+
+
+def address_of(url: str) -> str:
+    """Returns the address of an endpoint, without a slash at its end. Raises EndpointError, which
+    quotes no password, for one that none may have."""
     if not re.fullmatch(r"https?://[^/@?#\s]+(/[^@?#\s]*)?", url):
+        shown = re.sub(r"//.*@", "//…@", url, flags=re.DOTALL)
+        shown = re.sub(r"[?#].*", "?…", shown, flags=re.DOTALL)
         raise EndpointError(
-            f"`{url}` is no address of an endpoint",
+            f"`{shown}` is no address of an endpoint",
             "write it as http://localhost:8000/v1, without a key or a password in it",
         )
     return url.rstrip("/")
 
 
 def _key(name: str | None) -> str | None:
+    if name is not None and not re.fullmatch("[A-Za-z_][A-Za-z0-9_]*", name):
+        raise EndpointError(
+            "the key is read from an environment variable, and what is given is no name of one",
+            "put the key into a variable, and name that: --key-env MY_KEY",
+        )
     key = os.environ.get(name or KEY_ENV, "").strip()
     if name is not None and not key:
         raise EndpointError(f"the environment variable {name} is not set", f"export {name}=…")
@@ -260,19 +428,31 @@ def _key(name: str | None) -> str | None:
     return key or None
 
 
-def _client(headers: dict[str, str], settings: EndpointSettings) -> httpx2.Client:
+def _proxy_passwords() -> Iterator[str | None]:
+    """The passwords of proxies in the environment, as they are written and as they are."""
+    for proxy in getproxies().values():
+        password = urlsplit(proxy).password
+        yield from (password, None if password is None else unquote(password))
+
+
+def _connection(url: str, key: str | None) -> Connection:
+    if find_spec("httpcore2") is None:
+        raise ImportError("httpx2 is not installed; fix: pip install 'gamedsl[eval]'")
+    from gamedsl.policies.endpoint_connection import Connection
+
     try:
-        import httpx2
-    except ImportError:
-        raise ImportError("httpx2 is not installed; fix: pip install 'gamedsl[eval]'") from None
-    limits = httpx2.Limits(max_connections=settings.concurrency)
-    return httpx2.Client(headers=headers, timeout=settings.timeout, limits=limits)
+        return Connection(url, key)
+    except ValueError:
+        raise EndpointError(
+            "the host of an endpoint, or a proxy in the environment, is no name of a server",
+            "see that the address and the variables such as HTTPS_PROXY are right",
+        ) from None
 
 
-def _retry_after(answer: httpx2.Response) -> float:
+def _retry_after(received: Received) -> float:
     """Seconds that the server asks to wait, as a number or until a date (RFC 9110, 10.2.3); 0 where
     it says neither."""
-    said = answer.headers.get("retry-after", "0")
+    said = received.headers.get("retry-after", "0")
     try:
         seconds = float(said)
     except ValueError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,13 +17,51 @@ alone), as vLLM has it, and as vLLM had it until 0.11."""
 CONSTRAIN: tuple[Constrain, ...] = get_args(Constrain)
 
 
+LARGEST_BODY = 4 * 2**20
+"""Bytes of an answer's body, as sent and after decompression."""
+LONGEST_TEXT = 200_000
+"""Characters of a reply."""
+MOST_TOKENS = 10**9
+"""Tokens that a server can have counted for one call."""
+
+REFUSALS: dict[str, str] = {
+    "syntax": "it is no JSON",
+    "encoding": "it is no UTF-8",
+    "depth": "it is nested too deep",
+    "duplicate": "it has a key twice",
+    "number": "it has a number out of range",
+    "surrogate": "it has half of a surrogate pair",
+    "size": f"it has more than {LARGEST_BODY // 2**20} MiB",
+    "compressed": "it is compressed in a way that was not asked for",
+    "stream": "it is a stream of events, which was not asked for",
+    "form": "it is no chat completion",
+    "choices": "it has not exactly one choice",
+    "content": "its content is no text",
+    "length": f"its text has more than {LONGEST_TEXT:,} characters",
+}
+"""The reasons why an answer with status 200 is no reply, each with a description of the answer.
+The first are the kinds of `strict_json.JsonRefused`."""
+ANOTHER_FORM = frozenset({"syntax", "encoding", "stream", "form"})
+"""Of these, the ones that answers of something else than a chat endpoint have."""
+
+
+class AnswerRefused(ValueError):
+    """An answer that is no reply, with a key of `REFUSALS`. It quotes nothing of the server's."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(REFUSALS[why])
+        self.why = why
+
+
 @dataclass(frozen=True)
 class Answer:
-    """The text of a reply, how it ended, and how many tokens the server says it has."""
+    """The text of a reply, how it ended, and how many tokens the server says it has. Where the
+    server's answer is no reply, `refused` says why, and there is no text."""
 
     text: str
     finish: Finish
     tokens: int = 0
+    refused: str | None = None
 
 
 def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
@@ -58,29 +97,35 @@ def _constraint(request: Request, constrain: Constrain | None) -> Body:
     return {}
 
 
-def answer_of(found: Body) -> Answer:
-    """Raises KeyError, IndexError, TypeError or AttributeError for another form of answer.
-
-    A stop string is put back where the server says which one it was.
-    """
-    choice = found["choices"][0]
-    content = choice["message"].get("content")
-    text = content if isinstance(content, str) else ""
-    if isinstance(stop := choice.get("stop_reason"), str) and not text.endswith(stop):
-        text += stop
+def read_answer(data: Any, stop: Sequence[str] = ()) -> Answer:
+    """Returns the reply in an answer, as JSON data. A stop string is put back where the server says
+    which of them it was. Raises AnswerRefused."""
+    choices = data.get("choices") if isinstance(data, dict) else None
+    if not isinstance(choices, list):
+        raise AnswerRefused("form")
+    if len(choices) != 1:
+        raise AnswerRefused("choices")
+    choice = choices[0]
+    message = choice.get("message") if isinstance(choice, dict) else None
+    if not isinstance(message, dict):
+        raise AnswerRefused("form")
+    text = message.get("content")
+    if not isinstance(text, str):
+        raise AnswerRefused("content")
+    if choice.get("stop_reason") in stop and not text.endswith(choice["stop_reason"]):
+        text += choice["stop_reason"]
+    if len(text) > LONGEST_TEXT:
+        raise AnswerRefused("length")
     cut = choice.get("finish_reason") == "length"
-    return Answer(text, "length" if cut else "stop", _used(found, "completion_tokens"))
+    return Answer(text, "length" if cut else "stop", used_in(data, "completion_tokens"))
 
 
-def tokens_of(found: Body) -> int:
-    """Tokens of prompt and reply, as the server counts them; 0 where it does not."""
-    return _used(found, "total_tokens")
-
-
-def _used(found: Body, what: str) -> int:
-    usage = found.get("usage")
+def used_in(data: Any, what: str = "total_tokens") -> int:
+    """Tokens of prompt and reply, or of one of them, as the server counts them; 0 where it gives no
+    count that can be."""
+    usage = data.get("usage") if isinstance(data, dict) else None
     count = usage.get(what) if isinstance(usage, dict) else None
-    return count if isinstance(count, int) and count > 0 else 0
+    return count if type(count) is int and 0 < count <= MOST_TOKENS else 0
 
 
 def generated(answer: Answer) -> Generated:

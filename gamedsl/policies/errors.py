@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from gamedsl.errors import UserError
 
-class ModelError(Exception):
+
+class ModelError(UserError):
     """A model cannot be had or used. The text states the fact, then the fix."""
-
-    def __init__(self, fact: str, fix: str) -> None:
-        super().__init__(f"{fact}\n  fix: {fix}")
-        self.fact = fact
-        self.fix = fix

@@ -55,6 +55,7 @@ class PolicyOptions:
     vllm: the settings of vLLM if it generates the replies; None lets the model itself generate.
     pass_tokens: the most distinct tokens of a pass; None leaves it to the policy.
     keeps_trunk: whether the frozen part of prompts is cached from pass to pass.
+    useful: whether adapters of a rank above the width of every layer are refused.
     """
 
     lora: LoraShape | None = None
@@ -66,6 +67,7 @@ class PolicyOptions:
     pass_tokens: int | None = None
     recompute: Recompute = "auto"
     keeps_trunk: bool = True
+    useful: bool = False
 
 
 def open_policy(
@@ -108,7 +110,7 @@ def _open_model(
         from gamedsl.policies.full_model import FullPolicy
 
         return FullPolicy(model, adapters, **common)
-    common["lora"] = _lora(options.lora)
+    common["lora"] = _lora(options.lora, useful=options.useful)
     common["shapes"] = {
         name: _lora(shape) for name, shape in options.shapes.items() if name in adapters
     }
@@ -125,9 +127,9 @@ def _open_model(
     return HFPolicy(model, adapters, trunk_tokens=trunk_tokens, **common)
 
 
-def _lora(shape: LoraShape | None) -> LoraSpec:
+def _lora(shape: LoraShape | None, *, useful: bool = False) -> LoraSpec:
     from gamedsl.policies.lora import LoraSpec
 
     if shape is None:
         return LoraSpec(rank=1, layers=1)
-    return LoraSpec(shape.rank, shape.alpha, shape.targets, shape.layers)
+    return LoraSpec(shape.rank, shape.alpha, shape.targets, shape.layers, useful)

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file
 from torch import nn
 
 from gamedsl.policies.activations import Activations, Recompute
@@ -28,6 +27,7 @@ from gamedsl.policies.errors import ModelError
 from gamedsl.policies.models import load
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
 from gamedsl.policies.progress_bars import without_progress_bars
+from gamedsl.policies.tensor_files import failing_as_disk, read_tensors
 
 PASS_TOKENS = 1024
 _FILE = "model.safetensors"
@@ -101,17 +101,14 @@ class FullPolicy(ChunkedPolicy):
 
     def save_adapter(self, adapter: str, folder: Path) -> None:
         """Write a folder that `AutoModelForCausalLM.from_pretrained`, and `model:`, load."""
-        with without_progress_bars():
+        with without_progress_bars(), failing_as_disk():
             self._models[adapter].save_pretrained(str(folder))
         self._wrapped.save_pretrained(str(folder))
 
     def load_adapter(self, adapter: str, folder: Path) -> None:
         """Read such a folder. Raises KeyError, ModelError."""
-        file = folder / _FILE
-        if not file.is_file():
-            raise ModelError(f"{folder} holds no {_FILE}", "give a folder that save_adapter wrote")
         try:
-            self.load_adapter_state(adapter, load_file(file))
+            self.load_adapter_state(adapter, read_tensors(folder / _FILE))
         except ValueError as error:
             raise ModelError(str(error), "use the run's own model") from error
 

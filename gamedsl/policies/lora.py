@@ -22,14 +22,18 @@ from typing import Any
 import peft
 import torch
 from peft.tuners.lora import Linear as PeftLinear
-from safetensors.torch import load_file, save_file
 from torch import nn
 
+from gamedsl.policies.activations import free_memory
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.prefix_tree import Segment
+from gamedsl.policies.tensor_files import read_config, read_tensors, write_tensors
 
 _PREFIX = "base_model.model."  # how PEFT's files name the adapted model
 _FILE = "adapter_model.safetensors"
+_COPIES = 4
+"""Numbers for each weight in training: itself, its gradient, and two averages of Adam."""
+_CONFIG = "adapter_config.json"
 
 
 @dataclass(frozen=True)
@@ -38,13 +42,14 @@ class LoraSpec:
 
     `targets` are last names of linear layers (`q_proj`), None for all inside the decoder layers;
     `layers` is how many of the top decoder layers are adapted; None, or as many as there are or
-    more, is all of them.
+    more, is all of them. `useful`: a rank above the width of every adapted layer is refused.
     """
 
     rank: int = 16
     alpha: int = 32
     targets: tuple[str, ...] | None = None
     layers: int | None = None
+    useful: bool = False
 
 
 class Router:
@@ -151,10 +156,13 @@ class Adapters:
         count = len(layers) if spec.layers is None else min(spec.layers, len(layers))
         self.first_layer = len(layers) - count
         self._configs: dict[str, peft.LoraConfig] = {}
+        self._useful = spec.useful
+        names = _targets(model, layers[self.first_layer :], spec.targets)
+        self._targeted: list[Any] = [model.get_submodule(one) for one in names]
         self._usual = peft.LoraConfig(
             r=spec.rank,
             lora_alpha=spec.alpha,
-            target_modules=_targets(model, layers[self.first_layer :], spec.targets),
+            target_modules=names,
             init_lora_weights=False,
             task_type="CAUSAL_LM",
             base_model_name_or_path=base,
@@ -162,12 +170,14 @@ class Adapters:
 
     def add(self, name: str, shape: LoraSpec | None = None) -> None:
         """Create adapter `name`, with the rank and the alpha of a `shape`, or those of all. Raises
-        ValueError if the name is taken or has odd characters."""
+        ValueError if the name is taken or has odd characters, and ModelError for an adapter that
+        is too large."""
         if name in self.names or not re.fullmatch(r"[\w-]+", name):
             raise ValueError(f"adapter name {name!r} is taken, or not letters, digits, _ and -")
         config = copy.deepcopy(self._usual)
         if shape is not None:
             config.r, config.lora_alpha = shape.rank, shape.alpha
+        self._check_size(name, config.r)
         self._configs[name] = copy.deepcopy(config)
         config._register_custom_module({nn.Linear: GroupedLinear})
         if self._tuner is None:
@@ -181,6 +191,25 @@ class Adapters:
             _start(layer, name, _seed_of(self._seed, name, path))
         for parameter in self.parameters():  # PEFT leaves only the newest trainable
             parameter.requires_grad_(True)
+
+    def _check_size(self, name: str, rank: int) -> None:
+        """Raises ModelError for an adapter whose rank cannot help, or whose training would not fit
+        in memory."""
+        narrow = [min(layer.weight.shape) for layer in self._targeted]
+        if self._useful and rank > max(narrow):
+            raise ModelError(
+                f"the adapter `{name}` has rank {rank:,}, above the width of every layer that it "
+                f"adapts: a rank above {max(narrow):,} adds nothing",
+                f"write `lora.rank: {max(narrow)}`, or less",
+            )
+        numbers = rank * sum(sum(layer.weight.shape) for layer in self._targeted)
+        wanted, free = _COPIES * 4 * numbers, free_memory(self._targeted[0].weight.device)
+        if wanted > free:
+            raise ModelError(
+                f"the adapter `{name}` of rank {rank:,} has {numbers:,} numbers, which take "
+                f"{wanted / 1e9:,.1f} GB to train; {free / 1e9:,.1f} GB are free",
+                "write a smaller `lora.rank`, or fewer `lora.layers` or `lora.targets`",
+            )
 
     def parameters(self, name: str | None = None) -> list[nn.Parameter]:
         """The tensors of one adapter or of all. Raises KeyError for an unknown name."""
@@ -203,26 +232,27 @@ class Adapters:
     def save(self, name: str, folder: Path) -> None:
         """Write a PEFT adapter folder."""
         state = self.state(name)
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(state, folder / _FILE, metadata={"format": "pt"})
+        write_tensors(folder / _FILE, state, {"format": "pt"})
         config = copy.deepcopy(self._configs[name])
         config.inference_mode = True
+        # PEFT keeps names in a set, whose order is another in each process
+        assert config.target_modules is not None
+        config.target_modules = sorted(config.target_modules)
         config.save_pretrained(str(folder))
 
     def load(self, name: str, folder: Path) -> None:
         """Read a PEFT adapter folder into the existing adapter `name`. Raises ModelError."""
-        file = folder / _FILE
-        if not file.is_file():
-            raise ModelError(f"{folder} holds no {_FILE}", "give a folder that save_adapter wrote")
-        saved, own = peft.LoraConfig.from_pretrained(str(folder)), self._configs[name]
-        if (saved.r, saved.lora_alpha) != (own.r, own.lora_alpha):
+        state, own = read_tensors(folder / _FILE), self._configs[name]
+        saved = read_config(folder / _CONFIG)
+        shape = saved.get("r"), saved.get("lora_alpha")
+        if shape != (own.r, own.lora_alpha):
             raise ModelError(
-                f"{folder} has rank {saved.r} and alpha {saved.lora_alpha}, not "
+                f"{folder} has rank {shape[0]} and alpha {shape[1]}, not "
                 f"{own.r} and {own.lora_alpha}",
                 "use the run's own LoRA settings",
             )
         try:
-            self.load_state(name, load_file(file))
+            self.load_state(name, state)
         except ValueError as error:
             raise ModelError(str(error), "use the run's own model and LoRA settings") from error
 

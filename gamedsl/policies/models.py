@@ -9,11 +9,13 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import torch
 import transformers
+from huggingface_hub.errors import StrictDataclassError
 
 from gamedsl.policies import random_models, smollm2
 from gamedsl.policies.base import Notify, silent
@@ -63,6 +65,7 @@ def load(
 ) -> LoadedModel:
     """Load `name` in eval mode with frozen weights. `seed` makes those of `small`.
 
+    Code that comes with a model is never run: a game's `train:` may name any folder or hub id.
     Raises ModelError when the model cannot be found, fetched, read, or has no chat template.
     """
     auto: Any = transformers.AutoModelForCausalLM
@@ -75,10 +78,18 @@ def load(
         where = locate(name, notify)
         notify(f"loading {name}")
         try:
-            tokenizer = transformers.AutoTokenizer.from_pretrained(where)
             with without_progress_bars():
-                model = auto.from_pretrained(where, dtype=dtype)
-        except (OSError, ValueError, ImportError) as error:
+                tokenizer = transformers.AutoTokenizer.from_pretrained(
+                    where, trust_remote_code=False
+                )
+                config = transformers.AutoConfig.from_pretrained(where, trust_remote_code=False)
+                _check_kernels(name, config)
+                model = auto.from_pretrained(
+                    where, config=config, dtype=dtype, trust_remote_code=False
+                )
+        except (
+            OSError, ValueError, ImportError, RuntimeError, TypeError, StrictDataclassError,
+        ) as error:  # fmt: skip
             raise ModelError(f"cannot load `{name}`: {error}", _load_fix(where)) from error
     if not tokenizer.chat_template:
         raise ModelError(
@@ -87,6 +98,19 @@ def load(
     model = model.to(device=device, dtype=dtype).eval()
     model.requires_grad_(False)
     return LoadedModel(name, model, tokenizer)
+
+
+def _check_kernels(name: str, config: transformers.PreTrainedConfig) -> None:
+    """Raises ModelError for a configuration that names an attention which is not installed: the
+    package `kernels`, where there is one, fetches such code from the hub and runs it."""
+    wanted = config._attn_implementation or ""
+    lacking = wanted.startswith("flash") and find_spec("flash_attn") is None
+    if "/" in wanted or lacking:
+        raise ModelError(
+            f"the configuration of `{name}` asks for the attention `{wanted}`, which is code "
+            "to be fetched",
+            "delete `attn_implementation` from its config.json",
+        )
 
 
 def _load_fix(where: str) -> str:

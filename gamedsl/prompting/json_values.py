@@ -15,7 +15,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from decimal import Context, Decimal, Inexact
 from fractions import Fraction
-from typing import Any, NoReturn, assert_never
+from typing import Any, assert_never
 
 from gamedsl.ir.json_types import (
     DEEPEST,
@@ -45,6 +45,7 @@ from gamedsl.ir.types import (
     Union,
     domain,
 )  # fmt: skip
+from gamedsl.storage import strict_json
 
 _FRACTION = re.compile(r"-?[0-9]{1,500}/[1-9][0-9]{0,499}")
 
@@ -88,7 +89,8 @@ class JsonReader:
                 return self._set(data, inner, at)
             case ((Record() | PerValue() | PerSeat()), dict()):
                 return self._object(data, type, at)
-        raise Fault("value", f"{_named_place(at)} must be {type}")
+            case _:  # data of another form than the type has
+                raise Fault("value", f"{_named_place(at)} must be {type}")
 
     def _read_number(self, data: Any, type: Number, at: str) -> Any:
         if self._named and isinstance(data, str) and _FRACTION.fullmatch(data):
@@ -189,7 +191,6 @@ LONGEST = 1_000_000
 """Characters of a reply."""
 
 _LONGEST_NUMBER = 40
-_MOST_EXPONENT = 400
 _SHOWN = 40
 
 _BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
@@ -210,15 +211,41 @@ class Fault(ValueError):
 def loads(text: str) -> Any:
     """Returns the value of a JSON text: dict, list, str, bool, None, `int` for a number that is
     written without point and exponent, `Fraction` for another. Raises Fault."""
-    if len(text) > LONGEST:
-        raise Fault("large")
-    _, deepest = _end(text, 0)
-    if deepest > DEEPEST:
-        raise Fault("large", f"nested {deepest} deep")
     try:
-        return _DECODER.decode(text)
-    except json.JSONDecodeError as error:
-        raise Fault("malformed", f"no JSON from character {error.pos + 1} on") from error
+        return strict_json.parse(text, exact=True, limit=LONGEST, bounds=_BOUNDS)
+    except strict_json.JsonRefused as error:
+        raise Fault(_REASONS[error.kind], _detail(error)) from error
+
+
+_BOUNDS = strict_json.Bounds(DEEPEST, _LONGEST_NUMBER, LARGEST, surrogates=True)
+"""Halves of characters are left to the place that they stand in: a label with one is unknown."""
+
+_REASONS: dict[strict_json.Kind, str] = {
+    "size": "large",
+    "depth": "large",
+    "duplicate": "fields",
+    "number": "value",
+    "surrogate": "characters",
+    "syntax": "malformed",
+    "encoding": "malformed",
+}
+
+
+def _detail(error: strict_json.JsonRefused) -> str:
+    token = error.token
+    match error.kind:
+        case "duplicate":
+            return f"{quoted(token)} is given twice"
+        case "number" if token.lstrip("-").isdigit():
+            return f"a number of {len(token)} digits"
+        case "number" if "too large" in error.reason:
+            return f"{token} is too large"
+        case "number":
+            return f"a number of {len(token)} characters"
+        case "syntax" if not token:
+            return f"no JSON from character {error.offset + 1} on"
+        case _:
+            return error.reason
 
 
 def find_object(text: str) -> str:
@@ -227,7 +254,7 @@ def find_object(text: str) -> str:
     start = text.find("{")
     if start < 0:
         raise Fault("half" if "}" in text else "missing")
-    end, _ = _end(text, start)
+    end = _end(text, start)
     outside = text[:start] + ("" if end is None else text[end:])
     if "{" in outside or "}" in outside:
         raise Fault("several")
@@ -265,7 +292,7 @@ def dumps(value: Any, fraction: Callable[[Fraction], str]) -> str:
 def decimal(number: Fraction) -> str:
     """Returns a number as JSON, exactly. Raises ValueError where it has no end, or is too long to
     read back."""
-    exact = Context(prec=_MOST_EXPONENT, traps=[Inexact])
+    exact = Context(prec=strict_json.MAX_EXPONENT, traps=[Inexact])
     try:
         text = str(exact.divide(Decimal(number.numerator), Decimal(number.denominator)))
     except Inexact:
@@ -275,53 +302,14 @@ def decimal(number: Fraction) -> str:
     return text
 
 
-def _end(text: str, start: int) -> tuple[int | None, int]:
-    """Returns the end of the bracket that opens at `start`, None where it is not closed, and the
-    depth of nesting."""
-    depth = deepest = 0
+def _end(text: str, start: int) -> int | None:
+    """Returns the end of the bracket that opens at `start`; None where it is not closed."""
+    depth = 0
     for found in _BRACKETS.finditer(text, start):
         if found[0] in ("{", "["):
             depth += 1
-            deepest = max(deepest, depth)
         elif found[0] in ("}", "]"):
             depth -= 1
             if depth <= 0:
-                return found.end(), deepest
-    return None, deepest
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    read: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in read:
-            raise Fault("fields", f"{quoted(key)} is given twice")
-        read[key] = value
-    return read
-
-
-def _whole(text: str) -> int:
-    if len(text) > _LONGEST_NUMBER or abs(int(text)) > LARGEST:
-        raise Fault("value", f"a number of {len(text)} digits")
-    return int(text)
-
-
-def _fraction(text: str) -> Fraction:
-    _, _, exponent = text.lower().partition("e")
-    if len(text) > _LONGEST_NUMBER or abs(int(exponent or 0)) > _MOST_EXPONENT:
-        raise Fault("value", f"a number of {len(text)} characters")
-    number = Fraction(text)
-    if abs(number) > LARGEST:
-        raise Fault("value", f"{text} is too large")
-    return number
-
-
-def _no_constant(text: str) -> NoReturn:
-    raise Fault("malformed", f"{text} is no JSON")
-
-
-_DECODER = json.JSONDecoder(
-    object_pairs_hook=_object,
-    parse_int=_whole,
-    parse_float=_fraction,
-    parse_constant=_no_constant,
-)
+                return found.end()
+    return None

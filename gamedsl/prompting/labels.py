@@ -150,6 +150,27 @@ def secret_words(ir: GameIR) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*option_names(ir), *roles, ir.name)))
 
 
+def hidden_words(ir: GameIR) -> re.Pattern[str] | None:
+    """Returns a pattern of every secret name as a word, in any case, `_` read as a space, longer
+    names first; None for no names. Numbers are no names, and a role called `player` is shown as
+    one, as every role of a masked game is."""
+    names = [name for name in secret_words(ir) if not _harmless(name)]
+    parts = sorted({as_words(name) for name in names}, key=len, reverse=True)
+    if not parts:
+        return None
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(parts)})(?![^\W_])", re.IGNORECASE)
+
+
+def as_words(name: str) -> str:
+    """Returns the pattern of a name, whose parts a space, `-` or `_` may stand between."""
+    return r"[\s_-]+".join(re.escape(word) for word in re.split(r"[\s_-]+", name) if word)
+
+
+def _harmless(name: str) -> bool:
+    """Returns whether a name is a number, or what prompts call roles anyway."""
+    return not re.search(r"[^\W\d_]", name) or bool(re.fullmatch(r"(?i)players?(_?\d+)?", name))
+
+
 def capacity(ir: GameIR, style: Style) -> int:
     """Returns the number of labels that a style has for a game: exact for short words, a safe part
     of long ones."""

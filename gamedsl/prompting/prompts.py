@@ -10,7 +10,7 @@ a long prefix. The user message has the events, then the seat that is asked, the
 answers; events are told in the third person, equally to all who saw them, and are shared as well. A
 seat that has a declared view reads that view, and no events. Invariants: a prompt depends on the
 game, the labels, the seat, the step and the seat's events, or its view, and on nothing else; in a
-masked game the default texts contain no payoff, no canonical name and no `about`.
+masked game the default texts contain no payoff, no canonical name and no `about` of the game.
 
 Each part is a slot (`rules`, `seen.<variable>` or `view`, `who`, `ask.<variable>`) that the file
 may replace by a template; the defaults are plain Python, so that a game without templates never
@@ -41,7 +41,9 @@ from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.position_swap import exchanged_events, exchanged_names
 from gamedsl.prompting.replies import write_choice, write_open_reply
 from gamedsl.prompting.reply_instructions import form_of, instruction
-from gamedsl.prompting.templates import Fields, compiled, template_for, variables_before
+from gamedsl.prompting.template_evaluation import RenderingBudget, TemplateFault, compiled
+from gamedsl.prompting.template_syntax import locate
+from gamedsl.prompting.templates import Fields, template_for, variables_before
 from gamedsl.prompting.value_text import titled
 from gamedsl.prompting.visibility import field_texts
 from gamedsl.prompting.windows import Windows
@@ -52,6 +54,8 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 """The variables, for a seat whose prompts need none."""
 
 _CACHED_PROMPTS = 65_536
+_CACHED_CHARACTERS = 100_000_000
+_CACHED_PARTS = 1_024
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,20 +68,29 @@ class Part:
 
 
 class RenderError(Exception):
-    """A template that failed on the values it was given; its span says where it was written."""
+    """A template that failed on the values it was given; `span` is the place in it that failed, and
+    `fault` says why, and whether it was refused or took too much work."""
 
-    def __init__(self, template: Template, reason: str) -> None:
-        super().__init__(f"{template.span}: a template of `{template.slot}` failed: {reason}")
+    def __init__(self, template: Template, fault: TemplateFault) -> None:
+        self.span = template.span
+        if fault.end > fault.start:
+            self.span = locate(template, fault.start, fault.end)
+        super().__init__(f"{self.span}: a template of `{template.slot}` failed: {fault.reason}")
         self.template = template
-        self.reason = reason
+        self.reason = fault.reason
+        self.fault = fault
 
 
 class Prompter:
     """Renders the prompts of one game. It has no state but a cache; episodes may share it."""
 
-    def __init__(self, ir: GameIR, shown: Callable[[], ViewCode] = dict) -> None:
-        """`shown` as of `DeclaredViews`."""
+    def __init__(
+        self, ir: GameIR, shown: Callable[[], ViewCode] = dict,
+        budget: RenderingBudget | None = None,
+    ) -> None:  # fmt: skip
+        """`shown` as of `DeclaredViews`; `budget` bounds all renderings together."""
         self.ir = ir
+        self._budget = budget
         self.shown_role = role_names(ir)
         self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
         self.viewing = DeclaredViews(ir, self.shown_role, shown)
@@ -85,6 +98,10 @@ class Prompter:
         self._swaps = dict(ir.swaps)
         self.is_chat = ir.is_chat
         self._cache: dict[tuple[object, ...], Messages] = {}
+        self._cached = 0
+        """The characters of the prompts in the cache."""
+        self._fixed: dict[tuple[object, ...], Part] = {}
+        """The parts that are the same for a seat in every prompt with the same labels."""
 
     def messages(
         self,
@@ -111,11 +128,12 @@ class Prompter:
         place = (seat, step.id, legal, book, seen if view is None else view)
         known = self._cache.get(place)
         if known is None:
-            if len(self._cache) >= _CACHED_PROMPTS:
-                self._cache.clear()
             rules, form, *rest = self._parts(seat, step, legal, book, seen, view)
-            system = " ".join(part.text for part in (rules, form) if part.text)
-            known = self._cache[place] = (("system", system), ("user", _joined(rest)))
+            between = "\n" if "\n" in rules.text else " "
+            system = between.join(part.text for part in (rules, form) if part.text)
+            made: Messages = (("system", system), ("user", _joined(rest)))
+            self._remember(place, made, made)
+            return made
         return known
 
     def _chat(
@@ -132,15 +150,23 @@ class Prompter:
         place = (seat, last.step, last.legal, book, seen[: last.told], before, left_out)
         known = self._cache.get(place)
         if known is None:
-            if len(self._cache) >= _CACHED_PROMPTS:
-                self._cache.clear()
             asked = self._choice_step(last.step)
             then = seen[: last.told]
             known = self._chat(seat, asked, last.legal, book, then, tuple(earlier), left_out)
             known = (*known, ("assistant", self.reply(asked, last.name, book)))
-            self._cache[place] = known
+            self._remember(place, known, known[-2:])
         new = self._new_message(seat, step, legal, book, seen, last.told)
         return (*known, ("user", _joined(new)))
+
+    def _remember(self, place: tuple[object, ...], known: Messages, new: Messages) -> None:
+        """Keeps the messages of a place, of which `new` are in no other entry."""
+        size = sum(len(text) for _, text in new)
+        if len(self._cache) >= _CACHED_PROMPTS or self._cached + size > _CACHED_CHARACTERS:
+            self._cache.clear()
+            self._cached = 0
+        if size <= _CACHED_CHARACTERS:
+            self._cache[place] = known
+            self._cached += size
 
     def _first_message(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
@@ -236,8 +262,8 @@ class Prompter:
     def _rules(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "rules")
         if template is None:
-            return Part("rules", default_rules(self.ir), None)
-        return self._fill(template, seat, book)
+            return self._cached_part(("rules", book), lambda: self._written_rules(book))
+        return self._fixed_part(template, seat, book)
 
     def _events(self, seat: str, events: Seen, book: LabelBook) -> tuple[Part, ...]:
         """Returns the parts for events in one message, in the order in which a seat reads them."""
@@ -325,7 +351,7 @@ class Prompter:
         if template is None:
             text = f"You are {self.shown_role[seat]}." if len(self.ir.everyone) > 1 else ""
             return Part("who", text, None)
-        return self._fill(template, seat, book)
+        return self._fixed_part(template, seat, book)
 
     def _ask(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen | None
@@ -392,11 +418,28 @@ class Prompter:
     def _fill(self, template: Template, seat: str, book: LabelBook, **more: Any) -> Part:
         try:
             text = compiled(template.text).render(
-                {**self._scope(template.slot, seat, book), **more}
+                {**self._scope(template.slot, seat, book), **more}, self._budget
             )
-        except Exception as error:
-            raise RenderError(template, str(error) or type(error).__name__) from error
+        except TemplateFault as fault:
+            raise RenderError(template, fault) from fault
         return Part(template.slot, text.strip(), template)
+
+    def _fixed_part(self, template: Template, seat: str, book: LabelBook) -> Part:
+        """Returns the part of a template that reads nothing of a play."""
+        place = (template.slot, template.key, seat, book)
+        return self._cached_part(place, lambda: self._fill(template, seat, book))
+
+    def _written_rules(self, book: LabelBook) -> Part:
+        return Part("rules", default_rules(self.ir, book), None)
+
+    def _cached_part(self, place: tuple[object, ...], make: Callable[[], Part]) -> Part:
+        """Returns the part of a place, which is made once."""
+        known = self._fixed.get(place)
+        if known is None:
+            if len(self._fixed) >= _CACHED_PARTS:
+                self._fixed.clear()
+            known = self._fixed[place] = make()
+        return known
 
     def _scope(self, slot: str, seat: str, book: LabelBook) -> dict[str, Any]:
         names: dict[str, Any] = {param.name: param.value for param in self.ir.params}

@@ -60,6 +60,7 @@ REASONS: dict[str, str] = {
     "invalid": "what it says is against the step's `valid`",
     "truncated": "it reached its limit of tokens before it ended",
     "timeout": "it did not come in time",
+    "endpoint": "what the endpoint answered is no reply",
 }
 """The reasons why a reply is no action, each with a description of the reply."""
 

@@ -11,10 +11,12 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Scalar
+from gamedsl.frontend.source.scalars import MAX_DIGITS
 from gamedsl.ir.game import Template
 from gamedsl.prompting.templates import FILTERS, LOOP, NODES, TESTS
 
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment, nodes
 
 MAX_CHARACTERS = 10_000
+
+MAX_NESTING = 64
+"""Nodes of a template inside each other, as in `(((1 + a) + b) + c)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +69,8 @@ class Parsed:
     refused: list[Refused] = field(default_factory=list)
     texts: list[tuple[int, str]] = field(default_factory=list)
     """Literal text and string constants, with their offsets."""
+    body: list[Any] = field(default_factory=list)
+    """Jinja's nodes, whose line numbers are offsets; none of a template that is refused."""
 
 
 @lru_cache(maxsize=512)
@@ -74,23 +81,46 @@ def parse(text: str) -> Parsed | Broken:
     if len(text) > MAX_CHARACTERS:
         limit = f"it has {len(text)} characters, the most is {MAX_CHARACTERS}"
         return Parsed(refused=[Refused(limit, 0, 1)])
+    text = text.replace("\r", "\n")  # as Jinja reads it, but each character keeps its place
     offsets = _offsets(text)
     if isinstance(offsets, Broken):
         return offsets
+    if isinstance(offsets, Refused):
+        return Parsed(refused=[offsets])
     try:
         tree = _reader(offsets).parse(text)
     except TemplateSyntaxError as error:
         place = min(error.lineno, max(len(text) - 1, 0))
         return Broken(_reason(error.message or "not a template"), place)
     except RecursionError:
-        return Broken("nested too deeply", 0)
+        return Parsed(refused=[_nested(0)])
+    deepest = _too_deep(tree)
+    if deepest is not None:
+        return Parsed(refused=[_nested(deepest)])
     walk = _TemplateChecker(text)
     walk.visit(tree, frozenset(), 0)
+    walk.found.body = [] if walk.found.refused else tree.body
     return walk.found
 
 
-def _offsets(text: str) -> tuple[int, ...] | Broken:
-    """The offset of every token that reaches the parser, or where there is no token."""
+def _nested(start: int) -> Refused:
+    help = "compute it in fewer steps, or as a param"
+    return Refused(f"what is nested more than {MAX_NESTING} deep", start, 1, help)
+
+
+def _too_deep(tree: nodes.Node) -> int | None:
+    """Returns the offset of a node inside more than `MAX_NESTING` others, or None."""
+    level = [tree]
+    for _ in range(MAX_NESTING):
+        level = [child for node in level for child in node.iter_child_nodes()]
+        if not level:
+            return None
+    return level[0].lineno
+
+
+def _offsets(text: str) -> tuple[int, ...] | Broken | Refused:
+    """The offset of every token that reaches the parser; or where there is no token, or a number
+    that is too large."""
     from jinja2 import TemplateSyntaxError
 
     found = []
@@ -99,12 +129,26 @@ def _offsets(text: str) -> tuple[int, ...] | Broken:
         for _, kind, value in _plain().lex(text):
             start = max(text.find(value, at), at)
             at = start + len(value)
+            if kind in ("integer", "float") and not _is_small(value):
+                help = f"a number has at most {MAX_DIGITS} digits"
+                return Refused("a number that is too large", start, len(value), help)
             if kind not in _DROPPED:
                 found.append(start)
     except TemplateSyntaxError as error:
         reason = (error.message or "not a template").partition(" at ")[0]
         return Broken(reason, min(at, max(len(text) - 1, 0)))
     return tuple(found)
+
+
+def _is_small(number: str) -> bool:
+    """Whether a number as it is written has few digits, and is finite as a float."""
+    if len(number) > MAX_DIGITS:
+        return False
+    return (
+        not any(letter in ".eE" for letter in number)
+        or number[:2] in ("0x", "0X")
+        or isfinite(float(number))
+    )
 
 
 _DROPPED = frozenset(

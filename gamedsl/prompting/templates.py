@@ -1,11 +1,11 @@
 """The template language of prompt slots: a small, loop-bounded, call-free part of Jinja2.
 
 A template is text from a file that its reader may not have written, so it can neither call, import
-nor grow without bound: `environment` removes Jinja's global functions, keeps the filters below and
-guards the operators that can build huge values; `gamedsl.prompting.template_syntax` admits only the
-node types below. That closed set also makes the analysis of leaks exact: no name reaches a prompt
-but through an expression that a pass can read. `SCOPE` is the one table of what a slot may name.
-Jinja2 is imported on first use; a game without templates never loads it.
+nor grow without bound: `gamedsl.prompting.template_syntax` admits only the node types, filters and
+tests below, and `gamedsl.prompting.template_evaluation` counts what they do. That closed set also
+makes the analysis of leaks exact: no name reaches a prompt but through an expression that a pass
+can read. `SCOPE` is the one table of what a slot may name. Jinja2 is imported on first use; a game
+without templates never loads it.
 """
 
 from __future__ import annotations
@@ -21,15 +21,13 @@ from gamedsl.ir.program import Binding, Choose, walk_steps
 
 if TYPE_CHECKING:
     from jinja2 import Environment
-    from jinja2 import Template as Compiled
 
 
 FILTERS = (
     "abs", "capitalize", "count", "first", "int", "join", "last", "length", "lower", "max", "min",
     "round", "string", "title", "trim", "upper",
 )  # fmt: skip
-"""The admitted filters. None can make a long text out of a short one, but `join`, which takes lists
-only."""
+"""The admitted filters. Only `join` can make a long text out of a short one."""
 
 TESTS = ("defined", "divisibleby", "even", "in", "none", "number", "odd", "string", "undefined")
 
@@ -108,28 +106,16 @@ def template_for(ir: GameIR, slot: str, *keys: str) -> Template | None:
 
 @lru_cache(maxsize=1)
 def environment() -> Environment:
-    """Returns the sandbox: no globals, the filters above, an undefined name is an error."""
+    """Returns Jinja's filters, tests and undefined values, in a sandbox: no globals, the filters
+    and tests above, and no Python attribute within reach. A part of a value is an item of a map or
+    a list; an undefined name is an error."""
     from jinja2 import StrictUndefined
-    from jinja2.runtime import LoopContext
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     class Sandbox(ImmutableSandboxedEnvironment):
         """No Python attribute is reachable: a part of a value is an item of a map or a list."""
 
-        intercepted_binops = frozenset(("+", "-", "*", "/", "//", "%"))
-
-        def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-            if not (_is_number(left) and _is_number(right)):
-                raise TypeError(f"`{operator}` is for numbers (texts are joined by `~`)")
-            if operator in ("/", "//", "%") and right == 0:
-                raise ZeroDivisionError("division by zero")
-            if operator == "/":
-                return Fraction(left) / Fraction(right)
-            return super().call_binop(context, operator, left, right)
-
         def getattr(self, obj: Any, attribute: str) -> Any:
-            if isinstance(obj, LoopContext) and attribute in LOOP:
-                return super().getattr(obj, attribute)
             return self.getitem(obj, attribute)
 
         def getitem(self, obj: Any, argument: Any) -> Any:
@@ -142,20 +128,12 @@ def environment() -> Environment:
                 pass
             return self.undefined(obj=obj, name=argument)
 
-    sandbox = Sandbox(
-        undefined=StrictUndefined, finalize=as_prompt_text, trim_blocks=True, lstrip_blocks=True
-    )
+    sandbox = Sandbox(undefined=StrictUndefined)
     sandbox.globals.clear()
     sandbox.filters = {name: sandbox.filters[name] for name in FILTERS}
-    sandbox.filters |= {"string": as_prompt_text, "join": _join}
+    sandbox.filters |= {"string": as_prompt_text}
     sandbox.tests = {name: test for name, test in sandbox.tests.items() if name in TESTS}
     return sandbox
-
-
-@lru_cache(maxsize=512)
-def compiled(text: str) -> Compiled:
-    """Returns a template ready to render. Raises jinja2.TemplateSyntaxError if it is not one."""
-    return environment().from_string(text)
 
 
 def as_prompt_text(value: Any) -> Any:
@@ -187,13 +165,3 @@ def _number_text(value: Fraction) -> str:
     digits = str(abs(value.numerator) * 10**places // value.denominator).rjust(places + 1, "0")
     sign = "-" if value < 0 else ""
     return sign + (digits if places == 0 else f"{digits[:-places]}.{digits[-places:]}")
-
-
-def _join(items: Any, between: str = "") -> str:
-    if not isinstance(items, list | tuple):
-        raise TypeError("`join` is for lists")
-    return between.join(str(as_prompt_text(item)) for item in items)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | Fraction) and not isinstance(value, bool)

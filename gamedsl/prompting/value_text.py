@@ -147,18 +147,30 @@ def _by_size(name: str) -> tuple[bool, int, str]:
 
 
 def _grid(cells: tuple[Any, ...], type: Grid, words: Words) -> Iterator[str]:
-    """Yields the rows of a grid, with numbered rows and columns; `.` stands for none."""
+    """Yields the rows of a grid, with numbered rows and columns; `.` stands for none. A row of a
+    hex grid stands half a cell to the right of the row above it."""
     short = words.on_board if plain(type.of) == SEAT else {}
     names = ["." if cell is None else one_line(cell, type.of, words) for cell in cells]
     names = [short.get(name, name) for name in names]
     width = max(map(len, (*names, str(type.columns - 1))))
+    width, shift = slant(type, width)
     side = len(str(type.rows - 1))
     yield " ".join((" " * side, *(f"{column:>{width}}" for column in range(type.columns))))
     for row in range(type.rows):
         part = names[row * type.columns : (row + 1) * type.columns]
-        yield " ".join((f"{row:>{side}}", *(f"{name:>{width}}" for name in part)))
+        line = " ".join((f"{row:>{side}}", *(f"{name:>{width}}" for name in part)))
+        yield " " * (row * shift) + line
     if short:
         yield ", ".join(f"{mark} is {name}" for name, mark in short.items())
+
+
+def slant(type: Grid, width: int) -> tuple[int, int]:
+    """Returns the width of the cells of a grid whose text has at most this one, and by how much
+    each row is shifted: by half of a cell and the blank beside it, in a hex grid."""
+    if type.neighbors != "hex":
+        return width, 0
+    width += (width + 1) % 2
+    return width, (width + 1) // 2
 
 
 def _listed(names: Iterable[str]) -> str:

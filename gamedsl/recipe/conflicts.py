@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Fix, Help
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import delete_entry, respell_word
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.recipe.table import Recipe
 
@@ -51,8 +54,12 @@ class RecipeCheck:
         given = [self._given_name(name) for name in names]
         places = [(name, self.given[name].span) for name in given if name is not None]
         (_, span), notes = places[-1] if places else ("", self.ir.span), places[:-1]
+        # a row's sentence names first what it would leave out
+        left_out = re.match(r"leave `([\w.]+)` out", help)
+        alone = left_out and self.given.get(left_out[1])
+        fix = Fix(help, delete_entry(alone.span) if alone else ())
         self.problems.add(
-            "GD0704", message, span, why="does not fit", help=help,
+            "GD0704", message, span, why="does not fit", help=fix,
             notes=tuple(Note(at, f"`{name}` is set here") for name, at in notes),
         )  # fmt: skip
 
@@ -80,7 +87,9 @@ def report_unknown(
     `otherwise` and lists them."""
     names = list(known)
     near = did_you_mean(word, names)
-    help = f"did you mean `{near}`?" if near else f"{otherwise}: {', '.join(names)}"
+    help: Help = f"{otherwise}: {', '.join(names)}"
+    if near:
+        help = Fix(f"did you mean `{near}`?", respell_word(span, word, near))
     problems.add(code, message, span, why=why, help=help)
 
 

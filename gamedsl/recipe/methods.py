@@ -17,6 +17,7 @@ from typing import Any
 from gamedsl.recipe.conflicts import Conflict
 from gamedsl.recipe.setting import ReadIf, SettingSpec, specs
 from gamedsl.recipe.table import Recipe
+from gamedsl.storage.shapes import Shape
 
 METHODS = {
     "grpo": "gamedsl.train.methods.grpo",
@@ -40,6 +41,7 @@ class MethodSpec:
     closed_because: why it trains closed games alone; None where it trains games in words too.
     mixes: whether it settles at mixed equilibria of what is rewarded.
     swaps_adapters: whether an update scores another policy, with other adapters in the model.
+    records: the fields that it adds to the record of a step, each with its shape and its meaning.
     """
 
     doc: str
@@ -51,6 +53,7 @@ class MethodSpec:
     closed_because: str | None = None
     mixes: bool = False
     swaps_adapters: Callable[[Recipe], bool] = lambda recipe: False
+    records: Mapping[str, tuple[Shape, str]] = field(default_factory=dict)
 
 
 @cache

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Set
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.fixes import Fix
+from gamedsl.frontend.source.edits import delete_entry
 from gamedsl.recipe.conflicts import RecipeCheck
 from gamedsl.recipe.methods import method_spec, table
 from gamedsl.recipe.setting import SettingSpec
@@ -61,7 +63,9 @@ def check_unread(check: RecipeCheck, overrides: Set[str]) -> None:
             if name in overrides or overrides.isdisjoint(decided):
                 check.problems.add(
                     "GD0716", f"nothing reads `{name}` here", setting.span, severity="warning",
-                    why="has no effect", help=f"leave it out, or write {condition.instead}",
+                    why="has no effect", help=Fix(
+                        f"leave it out, or write {condition.instead}", delete_entry(setting.span)
+                    ),
                     notes=tuple(
                         Note(check.given[key].span, f"`{key}` is set here") for key in decided
                     ),

@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from fractions import Fraction
+from functools import cache
 from itertools import chain
 from typing import Any
 
 from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.fixes import Fix, Help, respell, substitute
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import respell_word
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.recipe.conflicts import CONFLICTS, RecipeCheck, check_group_std
 from gamedsl.recipe.curriculum import check_curriculum
@@ -179,7 +182,16 @@ def _flat(*settings: Iterable[Setting]) -> Iterable[Setting]:
             )
             yield from _flat(parts)
         else:
-            yield setting
+            yield replace(setting, key=_renamed().get(setting.key, setting.key))
+
+
+@cache
+def _renamed() -> dict[str, str]:
+    """The present names of settings by their earlier ones."""
+    return {
+        f"{row.name.rpartition('.')[0]}.{row.formerly}": row.name
+        for row in table().values() if row.formerly
+    }  # fmt: skip
 
 
 def _report_unknown(setting: Setting, problems: Problems) -> None:
@@ -189,7 +201,7 @@ def _report_unknown(setting: Setting, problems: Problems) -> None:
     inside = [name for name in known if name.startswith(f"{setting.key}.")]
     if inside:
         message = f"`{setting.key}` is a group of settings"
-        help = f"set one of {', '.join(f'`{name}`' for name in inside)}"
+        help: Help = f"set one of {', '.join(f'`{name}`' for name in inside)}"
     elif tail and head in known:
         message = f"`{head}` has no parts"
         help = f"write `{head}: {_yaml_text(known[head].default)}`"
@@ -197,8 +209,15 @@ def _report_unknown(setting: Setting, problems: Problems) -> None:
         near = did_you_mean(setting.key, known)
         message = f"there is no training setting `{setting.key}`"
         groups = ", ".join(dict.fromkeys(row.group for row in known.values()))
-        help = f"did you mean `{near}`?" if near else f"the settings are {groups}"
+        help = _respelled(setting, near) if near else f"the settings are {groups}"
     problems.add("GD0701", message, setting.span, why="not a setting", help=help)
+
+
+def _respelled(setting: Setting, near: str) -> Fix:
+    """Returns the fix of a misspelt setting: another word, where it stays in its group."""
+    (group, _, written), (home, _, meant) = (n.rpartition(".") for n in (setting.key, near))
+    edits = respell_word(setting.span, written, meant) if group == home else ()
+    return Fix(f"did you mean `{near}`?", edits)
 
 
 def _value(row: SettingSpec, setting: Setting | None, method: str, problems: Problems) -> Any:
@@ -209,7 +228,9 @@ def _value(row: SettingSpec, setting: Setting | None, method: str, problems: Pro
     value = list(setting.value) if isinstance(setting.value, tuple) else setting.value
     if not row.fits(value):
         near = did_you_mean(value, row.choices) if isinstance(value, str) else None
-        help = f"did you mean `{near}`?" if near else f"such as `{row.name}: {_yaml_text(default)}`"
+        usual = _yaml_text(default)
+        such = substitute(setting.span, usual, f"such as `{row.name}: {usual}`")
+        help = respell(setting.span, near, such)
         problems.add(
             "GD0702", f"`{row.name}` must be {row.accepts()}", setting.span,
             why=f"this is {_described(value)}", help=help,
@@ -217,7 +238,9 @@ def _value(row: SettingSpec, setting: Setting | None, method: str, problems: Pro
     elif not row.in_range(value):
         problems.add(
             "GD0703", f"`{row.name}` must be {row.accepts()}", setting.span, why="out of range",
-            help=f"the default is `{_yaml_text(default)}`",
+            help=substitute(
+                setting.span, _yaml_text(default), f"the default is `{_yaml_text(default)}`"
+            ),
         )  # fmt: skip
     else:
         return row.converted(value)

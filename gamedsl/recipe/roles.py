@@ -9,73 +9,46 @@ the run's; `{lr: 1e-4, lora: {rank: 8}}` a learning rate and a size of its adapt
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.recipe.conflicts import RecipeCheck, report_unknown
 from gamedsl.recipe.setting import is_number
-from gamedsl.recipe.table import AdapterSize, Recipe, RoleSettings
-
-_ADAPTER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-"""An adapter is a folder, and a part of a name in torch."""
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
-
-
-_FIELDS: dict[str, tuple[Callable[[Any], bool], str, str]] = {
-    "adapter": (
-        lambda value: isinstance(value, str) and bool(_ADAPTER.fullmatch(value)),
-        "a name of letters, digits and _", "adapter: defender",
-    ),
-    "trained": (lambda value: isinstance(value, bool), "`true` or `false`", "trained: false"),
-    "player": (_is_text, "a player, as on the command line", "player: random"),
-    "model": (_is_text, "a model, as the setting `model`", "model: smollm2-135m"),
-    "lr": (
-        lambda value: is_number(value) and value > 0, "a number above 0, as the setting `lr`",
-        "lr: 1e-4",
-    ),
-    **dict.fromkeys(("lora.rank", "lora.alpha"), (
-        lambda value: is_number(value) and value >= 1 and Fraction(value).denominator == 1,
-        "a whole number of at least 1, as the settings of `lora`", "lora: {rank: 8}",
-    )),
-}  # fmt: skip
-"""The settings of a role: whether a value will do, what will, and an example."""
+from gamedsl.recipe.table import LARGE, AdapterSize, Recipe, RoleSettings
 
 
 def read_roles(
     ir: GameIR, settings: Iterable[Setting], problems: Problems
 ) -> tuple[RoleSettings, ...]:
     """The settings under `roles.`, in the order of the game's roles."""
+    rows = RoleSettings.rows()
     given: dict[str, dict[str, Any]] = {role.name: {} for role in (*ir.roles, *ir.referees)}
     for setting in settings:
         role, _, name = setting.key.partition(".")[2].partition(".")
         if role not in given:
             message = f"`roles` names no role `{role}`" if role else "`roles` is a map of roles"
             report_unknown(problems, "GD0710", message, role, given, setting.span, "its roles")
-        elif name not in _FIELDS:
+        elif name not in rows:
             message = f"nothing of a role is called `{name}`" if name else f"`{role}` needs a map"
-            report_unknown(problems, "GD0710", message, name, _FIELDS, setting.span, "its settings")
-        elif not _FIELDS[name][0](setting.value):
+            report_unknown(problems, "GD0710", message, name, rows, setting.span, "its settings")
+        elif not (rows[name].fits(setting.value) and rows[name].in_range(setting.value)):
+            row = rows[name]
+            own = "" if row.example else f", as the setting `{name}`"
+            example = row.example or row.default
             problems.add(
-                "GD0702", f"`{name}` must be {_FIELDS[name][1]}", setting.span,
-                why="this is something else", help=f"such as `{_FIELDS[name][2]}`",
+                "GD0702", f"`{name}` must be {row.accepts()}{own}", setting.span,
+                why="this is something else", help=f"such as `{name}: {example}`",
             )  # fmt: skip
         else:
-            given[role][name] = setting.value
+            given[role][name] = rows[name].converted(setting.value)
     return tuple(_role_settings(role, values) for role, values in given.items() if values)
 
 
 def _role_settings(role: str, given: Mapping[str, Any]) -> RoleSettings:
-    size = {name[5:]: int(value) for name, value in given.items() if name.startswith("lora.")}
+    size = {name[5:]: value for name, value in given.items() if name.startswith("lora.")}
     plain = {name: value for name, value in given.items() if not name.startswith("lora.")}
-    if "lr" in plain:
-        plain["lr"] = float(plain["lr"])
     return RoleSettings(role, **plain, lora=AdapterSize(**size) if size else None)
 
 
@@ -92,9 +65,10 @@ def read_opponents(
                 setting.span, why="this is something else",
                 help="such as `opponents: {self: 0.5, pool: 0.5}`",
             )  # fmt: skip
-        elif setting.value < 0:
+        elif not 0 <= setting.value <= LARGE:
             problems.add(
-                "GD0703", "the share of an opponent must be a number of at least 0", setting.span,
+                "GD0703", f"the share of an opponent must be a number from 0 to {LARGE:,}",
+                setting.span,
                 why="out of range", help="shares may have any sum, and leave one out or give it 0",
             )  # fmt: skip
         elif setting.value:

@@ -64,6 +64,8 @@ def _forms(row: SettingSpec) -> list[dict[str, Any]]:
             form = {**array, "items": {"type": "string"}, "minItems": 1}
         case "list":
             form = array
+        case "truth":
+            form = {"type": "boolean"}
         case "name":
             form = {"type": "string", "minLength": 1}
         case "map":

@@ -4,7 +4,8 @@ A group of settings is a frozen dataclass whose fields are made by `setting`. Th
 field is the type of the setting, so nothing is said twice:
 
     int, float              a number, from `low` to `high` (with `above`, `low` itself is excluded)
-    str                     any text
+    bool                    true or false
+    str                     any text, or one that matches `pattern`; `noun` describes it
     Literal["a", "b"]       one of these words
     tuple[float, float]     a list of two numbers in the range
     tuple[str, ...]         a list of names
@@ -18,6 +19,7 @@ files of runs are made from the rows.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
@@ -28,7 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 if TYPE_CHECKING:
     from gamedsl.recipe.table import Recipe
 
-Kind = Literal["whole", "number", "word", "name", "names", "flags", "pair", "list", "map"]
+Kind = Literal["whole", "number", "truth", "word", "name", "names", "flags", "pair", "list", "map"]
 
 _ROW = "setting"
 
@@ -86,6 +88,12 @@ class SettingSpec:
     read_if: tuple[ReadIf, ...] = ()
     names_player: bool = False
     """Whether the value names a player, as `roles` and `opponents` do."""
+    noun: str = "a name"
+    pattern: str = ""
+    example: str = ""
+    """A value as users write it, for messages about settings that have no default."""
+    formerly: str = ""
+    """The last part of an earlier name, which recipes and runs of that time have; "" for none."""
 
     @property
     def group(self) -> str:
@@ -98,8 +106,10 @@ class SettingSpec:
         match self.kind:
             case "word":
                 return " or ".join(words)
+            case "truth":
+                return "`true` or `false`"
             case "name":
-                return "a name"
+                return self.noun
             case "flags":
                 return "a list of any of " + ", ".join(words)
             case "list":
@@ -119,26 +129,28 @@ class SettingSpec:
     def _range(self) -> str:
         if self.low is None:
             return ""
+        low = _bound(self.low)
         if self.high is None:
-            return f" above {self.low:g}" if self.above else f" of at least {self.low:g}"
+            return f" above {low}" if self.above else f" of at least {low}"
         if self.above:
-            return f" above {self.low:g} and at most {self.high:g}"
-        return f" from {self.low:g} to {self.high:g}"
+            return f" above {low} and at most {_bound(self.high)}"
+        return f" from {low} to {_bound(self.high)}"
 
     def fits(self, value: Any) -> bool:
         """Whether a value is of the right type, in range or not."""
         if isinstance(value, str):
-            return value in self.choices or (self.kind == "name" and bool(value.strip()))
+            return value in self.choices or (self.kind == "name" and self._is_name(value))
         match self.kind:
+            case "pair" | "names" | "flags" | "list" if not isinstance(value, list):
+                return False
             case "whole":
                 return is_number(value) and Fraction(value).denominator == 1
             case "number":
                 return is_number(value)
+            case "truth":
+                return isinstance(value, bool)
             case "word" | "name" | "map":
                 return False
-        if not isinstance(value, list):
-            return False
-        match self.kind:
             case "pair":
                 return len(value) == 2 and all(map(is_number, value))
             case "names":
@@ -147,6 +159,9 @@ class SettingSpec:
                 return all(one in self.choices for one in value)
             case "list":
                 return all(isinstance(one, int | Fraction | str) for one in value)
+
+    def _is_name(self, text: str) -> bool:
+        return bool(re.fullmatch(self.pattern, text) if self.pattern else text.strip())
 
     def in_range(self, value: Any) -> bool:
         """Whether all numbers of a value lie in the range."""
@@ -173,7 +188,7 @@ class SettingSpec:
                 return tuple(value)
             case "list":
                 return tuple(float(one) if isinstance(one, Fraction) else one for one in value)
-            case "word" | "name" | "map":
+            case "truth" | "word" | "name" | "map":
                 return value
 
     def plain(self, value: Any) -> Any:
@@ -187,7 +202,8 @@ def setting(
     default: Any, doc: str, *, low: float | None = None, high: float | None = None,
     above: bool = False, absent: str | None = None, form: str = "",
     in_words: tuple[object, ...] | None = None, closed_only: bool = False,
-    read_if: ReadIf | None = None, names_player: bool = False,
+    read_if: ReadIf | None = None, names_player: bool = False, noun: str = "a name",
+    pattern: str = "", example: str = "", formerly: str = "",
 ) -> Any:  # fmt: skip
     """A field of a group of settings; the arguments are as in `SettingSpec`.
 
@@ -197,10 +213,16 @@ def setting(
     row = {
         "default": default, "doc": doc, "low": low, "high": high, "above": above, "absent": absent,
         "form": form, "in_words": in_words, "closed_only": closed_only,
-        "names_player": names_player,
+        "names_player": names_player, "noun": noun, "pattern": pattern, "example": example,
+        "formerly": formerly,
         "read_if": () if read_if is None else (read_if,),
     }  # fmt: skip
     return field(metadata={_ROW: row})
+
+
+def optional_setting(doc: str, **row: Any) -> Any:
+    """A field as `setting` makes it, whose value is None where nothing is given."""
+    return field(default=None, metadata=setting(None, doc, **row).metadata)
 
 
 def group(*, closed_only: bool = False, read_if: ReadIf | None = None) -> dict[str, Any]:
@@ -252,8 +274,13 @@ def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:
         if get_origin(first) is Literal:
             return "flags", get_args(first)
         return ("list" if last is Ellipsis else "pair"), ()
-    plain: dict[type, Kind] = {int: "whole", float: "number", str: "name"}
+    plain: dict[type, Kind] = {int: "whole", float: "number", bool: "truth", str: "name"}
     return plain[hint], ()
+
+
+def _bound(number: float) -> str:
+    """The end of a range, as people write it."""
+    return f"{number:,}" if isinstance(number, int) else f"{number:g}"
 
 
 def is_number(value: Any) -> bool:

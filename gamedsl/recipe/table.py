@@ -10,7 +10,7 @@ in its hash.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gamedsl.recipe.setting import (
@@ -19,6 +19,7 @@ from gamedsl.recipe.setting import (
     group,
     is_one_of,
     is_set,
+    optional_setting,
     setting,
     specs,
 )
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 Settings = TypeVar("Settings")
 
 SHARED = "shared"
+MOST_STEPS, MOST_GAMES, LARGE = 100_000_000, 10_000_000, 10**15
+"""Upper ends of ranges: steps of a run, games of a step, and numbers that only have to be finite. A
+number beyond is a slip, and is refused before anything is made of its size."""
+
 REFEREES = "referees"
 """The adapter of referees that no player holds: it is never trained."""
 
@@ -41,11 +46,13 @@ class Vllm:
         "resident",
         "vLLM while adapters are trained: it stays on the GPU, or `sleep`s, its weights in memory",
     )
-    cache: float = setting(2, "GiB of keys and values that vLLM keeps", low=0, above=True)
+    cache: float = setting(
+        2, "GiB of keys and values that vLLM keeps", low=0, high=10_000, above=True
+    )
     context: int | None = setting(
         "auto",
         "the most tokens of a prompt and its reply together under vLLM; `auto`: as the model has",
-        low=1, absent="auto",
+        low=1, high=100_000_000, absent="auto",
     )  # fmt: skip
 
 
@@ -55,10 +62,14 @@ class Until:
 
     exploitability: float | None = setting(
         "never", "a run ends before its last step once exploitability has been no more than this",
-        low=0, absent="never",
+        low=0, high=LARGE, absent="never",
     )  # fmt: skip
     over: int = setting(
-        5, "at as many steps one after another", low=1, read_if=is_set("until.exploitability")
+        5,
+        "at as many steps one after another",
+        low=1,
+        high=MOST_STEPS,
+        read_if=is_set("until.exploitability"),
     )
 
 
@@ -72,7 +83,7 @@ class Learn:
         " all earn together",
     )
     every: int = setting(
-        10, "steps for which one role learns, and then another may", low=1,
+        10, "steps for which one role learns, and then another may", low=1, high=MOST_STEPS,
         read_if=ReadIf("learn.who", lambda who: who != "all", "`learn.who: rotate`"),
     )  # fmt: skip
     order: tuple[str, ...] | None = setting(
@@ -105,7 +116,12 @@ class Curriculum:
         low=0, high=1, above=True, closed_only=True, read_if=_HAS_LEVELS,
     )  # fmt: skip
     over: int = setting(
-        5, "steps over which success is averaged", low=1, closed_only=True, read_if=_HAS_LEVELS
+        5,
+        "steps over which success is averaged",
+        low=1,
+        high=MOST_STEPS,
+        closed_only=True,
+        read_if=_HAS_LEVELS,
     )
     held_out: tuple[int | float | str | bool, ...] = setting(
         (), "levels that are played at the end, and not trained on",
@@ -117,9 +133,9 @@ class Curriculum:
         " what is drawn from it, as in `draw: task`",
         absent="none",
     )
-    floor: float = setting(
+    unweighted: float = setting(
         0.2, "share of the rows that are drawn as without it, so that none is forgotten",
-        low=0, high=1, above=True, read_if=is_set("curriculum.rows"),
+        low=0, high=1, above=True, read_if=is_set("curriculum.rows"), formerly="floor",
     )  # fmt: skip
 
 
@@ -127,8 +143,10 @@ class Curriculum:
 class PoolSettings:
     """The population of `opponents: {pool: ...}`; see `gamedsl.train.pool`."""
 
-    size: int = setting(16, "snapshots in the pool; the oldest leaves", low=1)
-    every: int = setting(25, "steps between snapshots; the first is of the start", low=1)
+    size: int = setting(16, "snapshots in the pool; the oldest leaves", low=1, high=10_000)
+    every: int = setting(
+        25, "steps between snapshots; the first is of the start", low=1, high=MOST_STEPS
+    )
     sampling: Literal["prioritised", "uniform"] = setting(
         "prioritised", "whom of the pool the policy meets: who wins most against it, or all alike"
     )
@@ -136,6 +154,7 @@ class PoolSettings:
         1,
         "`prioritised`: members are drawn in proportion to (1 - the policy's win rate) ^ this",
         low=0,
+        high=1000,
     )
     mixture: Literal["equilibrium", "uniform"] = setting(
         "equilibrium",
@@ -143,7 +162,10 @@ class PoolSettings:
         " members (of two zero-sum sides; else all alike), or all alike",
     )
     games: int = setting(
-        64, "games of each pair of members at the end, where their worth is not exact", low=2
+        64,
+        "games of each pair of members at the end, where their worth is not exact",
+        low=2,
+        high=MOST_GAMES,
     )
 
 
@@ -155,11 +177,19 @@ class Spending:
         1000,
         "the most calls of the whole run to endpoints, repeated ones included; then it ends with a"
         " checkpoint, and goes on where more are allowed",
-        low=1, absent="any",
+        low=1, high=LARGE, absent="any",
     )  # fmt: skip
     tokens: int | None = setting(
         "any", "the most tokens of prompts and replies, as endpoints count them",
-        low=1, absent="any",
+        low=1, high=LARGE, absent="any",
+    )  # fmt: skip
+    timeout: float = setting(
+        60, "seconds until an attempt of a call to an endpoint is given up and made again",
+        low=0, above=True, high=1_000_000,
+    )  # fmt: skip
+    call_timeout: float = setting(
+        1200, "the most seconds of a call to an endpoint, all its attempts and pauses together",
+        low=0, above=True, high=1_000_000,
     )  # fmt: skip
 
 
@@ -167,11 +197,13 @@ class Spending:
 class Lora:
     """The shape of an adapter: low-rank updates of a model's linear layers."""
 
-    rank: int = setting(16, "rank of the adapters", low=1)
-    alpha: int = setting(32, "scale of the adapters: their output times alpha / rank", low=1)
+    rank: int = setting(16, "rank of the adapters", low=1, high=65_536)
+    alpha: int = setting(
+        32, "scale of the adapters: their output times alpha / rank", low=1, high=1_000_000
+    )
     layers: int | None = setting(
         10, "how many layers are adapted, counted from the top, of those the model has",
-        low=1, absent="all",
+        low=1, high=100_000, absent="all",
     )  # fmt: skip
     targets: tuple[str, ...] | None = setting(
         "all", "which linear layers are adapted, by the last part of their names, such as `q_proj`",
@@ -194,12 +226,12 @@ class WarmUp:
         "the player in the other seats while the expert holds one; the `expert` itself holds all",
         absent="expert", names_player=True,
     )  # fmt: skip
-    games: int = setting(1000, "games that are played to be imitated", low=1)
+    games: int = setting(1000, "games that are played to be imitated", low=1, high=MOST_GAMES)
     rounds: int = setting(
         1,
         "how often so many games are played: by the expert, then by the policy as it has become;"
         " learned is what the expert does wherever any of them came to",
-        low=1, closed_only=True,
+        low=1, high=10_000, closed_only=True,
         read_if=ReadIf(
             "warm_up.expert", lambda expert: not (expert or "").startswith("file:"),
             "a player as `warm_up.expert`",
@@ -209,18 +241,23 @@ class WarmUp:
         0, "share of the moves that are random, to learn what the expert does off its path too",
         low=0, high=1,
     )  # fmt: skip
-    epochs: int = setting(20, "how often all prompts are gone through, at most", low=1)
-    batch: int = setting(64, "prompts of an optimiser step; in words, chats", low=1)
+    epochs: int = setting(
+        20, "how often all prompts are gone through, at most", low=1, high=1_000_000
+    )
+    batch: int = setting(64, "prompts of an optimiser step; in words, chats", low=1, high=1_000_000)
     lr: float = setting(
         0.0005,
         "the highest learning rate: it rises for a twentieth of the steps, then falls to zero",
-        low=0, above=True,
+        low=0, high=1_000_000, above=True,
     )  # fmt: skip
     held_out: float = setting(
         0.1, "share of the games that measure the fit", low=0, high=0.5
     )  # fmt: skip
     patience: int = setting(
-        5, "epochs without a better fit to the held-out games after which it ends", low=1
+        5,
+        "epochs without a better fit to the held-out games after which it ends",
+        low=1,
+        high=1_000_000,
     )
 
 
@@ -277,13 +314,22 @@ class RoleSettings:
 
     The model is then the run's, and the adapter that of `adapters` (of the role itself if it is not
     trained, or has a model of its own). A role is trained unless a player holds it. The learning
-    rate and the size of the adapter are the run's.
+    rate and the size of the adapter are the run's. The fields without a row are settings of the
+    run, and accept what these do.
     """
 
     role: str
-    adapter: str | None = None
-    trained: bool | None = None
-    player: str | None = None
+    adapter: str | None = optional_setting(
+        "its adapter", noun="a name of letters, digits and _", pattern="[A-Za-z_][A-Za-z0-9_]*",
+        example="defender",
+    )  # fmt: skip
+    """An adapter is a folder, and a part of a name in torch."""
+    trained: bool | None = optional_setting("whether it learns", example="false")
+    player: str | None = optional_setting(
+        "the player that takes the model's place",
+        noun="a player, as on the command line",
+        example="random",
+    )
     model: str | None = None
     lr: float | None = None
     lora: AdapterSize | None = None
@@ -323,6 +369,14 @@ class RoleSettings:
         if self.lora is not None:
             given["lora"] = {name: v for name, v in vars(self.lora).items() if v is not None}
         return given
+
+    @staticmethod
+    def rows() -> dict[str, SettingSpec]:
+        """The rows of a role's settings by name: its own, and those that the run has too."""
+        names = [one.name for one in fields(RoleSettings)]
+        names += [f"lora.{one.name}" for one in fields(AdapterSize)]
+        rows = (*specs(RoleSettings), *specs(Recipe))
+        return {row.name: row for row in rows if row.name in names}
 
 
 def _has_pool(opponents: tuple[tuple[str, float], ...]) -> bool:
@@ -368,9 +422,9 @@ class Recipe:
         "what actions are worth: as the games of the step paid, or exactly, from the game's `tree`",
         in_words=("sampled",),
     )
-    steps: int = setting(20, "training steps", low=1)
+    steps: int = setting(20, "training steps", low=1, high=MOST_STEPS)
     until: Until = field(metadata=group(closed_only=True))
-    games: int = setting(128, "games played in each step", low=1)
+    games: int = setting(128, "games played in each step", low=1, high=MOST_GAMES)
     seed: int = setting(0, "seeds the labels, the adapters and the play", low=0, high=2**32 - 1)
     adapters: Literal["shared", "per_role"] = setting(
         "shared", "one adapter for all roles, or one for each"
@@ -380,7 +434,7 @@ class Recipe:
         "who answers for a role: an `adapter` by name; `trained: false` holds it as it is; a"
         " `model` of its own; a `player` takes the model's place; `lr` and `lora` (`rank`, `alpha`)"
         " where its adapter learns at another rate, or is of another size",
-        form="role to `adapter`, `trained`, `model`, `player`, `lr` and `lora`",
+        form="role to " + ", ".join(f"`{one.name}`" for one in fields(RoleSettings)[1:]),
     )
     """The roles that have settings of their own, in the order of the game."""
     learn: Learn = field(metadata=group(closed_only=True))
@@ -393,32 +447,33 @@ class Recipe:
     pool: PoolSettings = field(metadata=group(closed_only=True, read_if=_MEETS_POOL))
     budget: Spending = field(metadata=group(read_if=_CALLS_ENDPOINTS))
     lora: Lora
-    lr: float = setting(0.0002, "learning rate of AdamW", low=0, above=True)
+    lr: float = setting(0.0002, "learning rate of AdamW", low=0, high=1_000_000, above=True)
     lr_schedule: Literal["constant", "linear", "cosine"] = setting(
         "constant", "how the learning rate falls to zero over the steps"
     )
     betas: tuple[float, float] = setting(
         (0.9, 0.999), "AdamW's two averaging rates", low=0, high=0.9999999
     )
-    weight_decay: float = setting(0, "AdamW's weight decay", low=0)
+    weight_decay: float = setting(0, "AdamW's weight decay", low=0, high=1_000_000)
     max_grad_norm: float = setting(
         1, "the gradient is scaled down to this norm (`project` leaves it as it is)",
-        low=0, above=True,
+        low=0, high=LARGE, above=True,
     )  # fmt: skip
     max_change: float | None = setting(
         "off",
         "the most that log-odds of two actions are to change in an optimiser step, which is"
         " shortened where they would; `project` has `project.change`",
-        low=0, above=True, absent="off", in_words=(None,),
+        low=0, high=LARGE, above=True, absent="off", in_words=(None,),
     )  # fmt: skip
     inner_steps: int = setting(
         1,
         "optimiser steps on the games of one training step; under `project` the most there may be",
         low=1,
+        high=1_000_000,
     )
     clip: float = setting(
         0.2, "how far the probability ratio counts, from the second inner step on",
-        low=0, above=True,
+        low=0, high=LARGE, above=True,
     )  # fmt: skip
     group_by: Literal["seed", "deal"] = setting(
         "seed",
@@ -427,7 +482,10 @@ class Recipe:
         in_words=("seed",),
     )
     group_size: int = setting(
-        8, "games that share one seed, where seeds differ (labels drawn per episode)", low=1
+        8,
+        "games that share one seed, where seeds differ (labels drawn per episode)",
+        low=1,
+        high=MOST_GAMES,
     )
     scale: Literal["none", "batch", "group"] = setting(
         "none",
@@ -459,10 +517,15 @@ class Recipe:
     replays: int = setting(
         64,
         "courses of play that another choice is followed on; all of them where they are no more",
-        low=1, closed_only=True, read_if=is_one_of("credit", "difference", "counterfactual"),
+        low=1, high=1_000_000, closed_only=True,
+        read_if=is_one_of("credit", "difference", "counterfactual"),
     )  # fmt: skip
     temperature: float = setting(
-        1, "divides log-probabilities of labels, in play and in the loss", low=0, above=True
+        1,
+        "divides log-probabilities of labels, in play and in the loss",
+        low=0,
+        high=1_000_000,
+        above=True,
     )
     replies: Literal["scored", "free"] = setting(
         "scored",
@@ -471,10 +534,14 @@ class Recipe:
     )
     kl: float = setting(
         0, "weight of the divergence from the policy that training started with",
-        low=0, in_words=(0,),
+        low=0, high=LARGE, in_words=(0,),
     )  # fmt: skip
     entropy: float = setting(
-        0, "weight of the policy's entropy, in nats, in the objective", low=0, in_words=(0,)
+        0,
+        "weight of the policy's entropy, in nats, in the objective",
+        low=0,
+        high=LARGE,
+        in_words=(0,),
     )
     entropy_floor: float = setting(
         0,
@@ -496,11 +563,13 @@ class Recipe:
         form="role to action to probability", closed_only=True,
     )  # fmt: skip
     checkpoint_every: int = setting(
-        10, "steps between checkpoints; the last step always has one", low=1
+        10, "steps between checkpoints; the last step always has one", low=1, high=MOST_STEPS
     )
-    keep_checkpoints: int = setting(2, "how many checkpoints are kept, the latest", low=1)
+    keep_checkpoints: int = setting(
+        2, "how many checkpoints are kept, the latest", low=1, high=1_000_000
+    )
     transcripts_every: int = setting(
-        10, "steps between transcripts; the last step always has one", low=1
+        10, "steps between transcripts; the last step always has one", low=1, high=MOST_STEPS
     )
     dtype: Literal["float32", "bfloat16"] | None = setting(
         "auto",
@@ -512,7 +581,7 @@ class Recipe:
         "the most distinct tokens of one pass forward and backward; the gradients of all passes are"
         " added up, so memory and speed depend on it and results, but for rounding, do not;"
         " `auto`: 4096, and 1024 where all weights are trained",
-        low=1, absent="auto",
+        low=1, high=10_000_000, absent="auto",
     )  # fmt: skip
     recompute: Literal["auto", "on", "off"] = setting(
         "auto",
@@ -520,7 +589,7 @@ class Recipe:
         " in a pass that would keep more than half of the memory that is free",
     )
     threads: int | None = setting(
-        "auto", "processor threads; `auto` takes what torch chooses", low=1, absent="auto"
+        "auto", "processor threads; `auto` takes what torch chooses", low=1, high=256, absent="auto"
     )
     exploitability: Literal["auto", "on", "off"] = setting(
         "auto",
@@ -537,13 +606,13 @@ class Recipe:
         "never",
         "steps after which exploitability is bounded from below, by searching for replies, in games"
         " too large for the exact one",
-        low=1, absent="never", closed_only=True,
+        low=1, high=MOST_STEPS, absent="never", closed_only=True,
     )  # fmt: skip
     lines_every: int | None = setting(
         "never",
         "steps after which all lines are counted that others can play against the policy's"
         " likeliest moves, in games in which everybody sees everything",
-        low=1, absent="never",
+        low=1, high=MOST_STEPS, absent="never",
     )  # fmt: skip
     extinct: float | None = setting(
         0.001,

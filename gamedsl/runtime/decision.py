@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.engine.kernel import Ask, OpenState, State
+from gamedsl.ir.game import Wording
 from gamedsl.ir.json_types import schema_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.replies import Form
@@ -67,6 +68,8 @@ class Decision:
     _state: State = field(repr=False, compare=False)
     failed: tuple[ParseFailure, ...] = ()
     """The invalid replies after which it is asked again."""
+    _wording: Wording | None = field(default=None, repr=False, compare=False)
+    """The default texts of its prompt; None: those of the environment."""
 
     @property
     def view(self) -> dict[str, Any]:
@@ -88,14 +91,16 @@ class Decision:
         step = env.step_of(self.step)
         restricted = env.ir.entries_at(self.seat, self.step) is not None
         variables = self._state.variables if restricted else NOTHING
-        asked = env.prompter.messages(
+        asked = env.prompter_of(self._wording).messages(
             self.seat, step, self.legal, self._book, self.seen, variables, self.before
         )
         return (*asked, *(part for failure in self.failed for part in again(failure)))
 
-    def under(self, book: LabelBook) -> Decision:
-        """Returns the same decision under other labels."""
-        return replace(self, labels=tuple(map(book.label, self.legal)), _book=book)
+    def under(self, book: LabelBook, wording: Wording | None = None) -> Decision:
+        """Returns the same decision under other labels, and in other default texts if they are
+        given."""
+        labels = tuple(map(book.label, self.legal))
+        return replace(self, labels=labels, _book=book, _wording=wording or self._wording)
 
     @property
     def said(self) -> Said | None:

@@ -6,13 +6,14 @@ Same rules, run seed, tokenizer and seed: same episode, byte for byte (`gamedsl.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
 from gamedsl.engine.function_calls import Caller, call_registered
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Outcome
-from gamedsl.ir.game import GameIR
+from gamedsl.ir.game import GameIR, Wording
 from gamedsl.ir.program import Choose
 from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Prompter
@@ -47,10 +48,20 @@ class Env:
         self.tokenizer = tokenizer
         self.kernel = kernel_of(ir, backend, caller)
         self.prompter = Prompter(ir, partial(view_code_for, self.kernel))
+        self._other_wordings: dict[Wording, Prompter] = {}
         self._steps = {step.id: step for step in ir.steps}
         self._begun: dict[str, Position] = {}
         self.outcomes = lru_cache(maxsize=16)(_outcomes)
         """The possible outcomes in a position; the last ones are kept, for some are long lists."""
+
+    def prompter_of(self, wording: Wording | None) -> Prompter:
+        """Returns the prompter of the game in a wording; None: in that of the environment."""
+        if wording is None or wording == self.ir.wording:
+            return self.prompter
+        if wording not in self._other_wordings:
+            code = partial(view_code_for, self.kernel)
+            self._other_wordings[wording] = Prompter(replace(self.ir, wording=wording), code)
+        return self._other_wordings[wording]
 
     def reset(
         self,

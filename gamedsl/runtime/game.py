@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.engine.kernel import Kernel
-from gamedsl.ir.game import GameIR, Rows
+from gamedsl.ir.game import GameIR, Rows, Wording
 from gamedsl.ir.hashing import digest
 from gamedsl.ir.rows import holds_out, of_rows
 from gamedsl.prompting.tokenizers import TokenCounter
@@ -27,6 +27,13 @@ class Game:
     @property
     def name(self) -> str:
         return self.ir.name
+
+    def named_files(self) -> tuple[tuple[Path, str], ...]:
+        """Returns the files of words and rows that `files` name, each with its path from the folder
+        of the file that names it."""
+        from gamedsl.sema.library import find_named_files
+
+        return tuple(find_named_files(self.files))
 
     @property
     def hash(self) -> str:
@@ -47,6 +54,10 @@ class Game:
         it holds out ("held_out"), or "all". ValueError for the rows held out where none are."""
         found = of_rows(self.ir, rows)
         return self if found is self.ir else replace(self, ir=found)
+
+    def worded(self, wording: Wording) -> Game:
+        """The same game whose prompts use these default texts."""
+        return replace(self, ir=replace(self.ir, wording=wording))
 
     @property
     def evaluated(self) -> Game:

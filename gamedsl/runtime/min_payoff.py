@@ -9,7 +9,7 @@ from gamedsl.bounds.payoff_bounds import PayoffBounds
 from gamedsl.engine.kernel import Kernel
 from gamedsl.engine.walk import ChanceNode, EndNode, JointNode, Truncated, walk
 from gamedsl.ir.builtins import exact
-from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import count_outcomes, histories, payoffs_of
 
@@ -18,6 +18,9 @@ Amount = int | Fraction | None
 
 MAX_OUTCOMES = 1_000_000
 """Outcomes of a plain game up to which its lowest payoffs are exact."""
+
+MAX_WORK = 5_000_000
+"""Work that is spent on the outcomes of a plain game, in units of `gamedsl.ir.evaluate.Budget`."""
 
 MAX_HISTORIES = 20_000
 """Histories of any other game up to which its lowest payoffs are exact."""
@@ -39,12 +42,23 @@ def min_payoffs(ir: GameIR, kernel: Kernel) -> dict[str, Amount]:
             return dict.fromkeys(ir.seats)
     if count_outcomes(ir) > MAX_OUTCOMES:
         return _bounded(ir)
-    least: dict[str, Amount] = {}
+    try:
+        return _of_outcomes(ir)
+    except SpentError:
+        return _bounded(ir)
+
+
+def _of_outcomes(ir: GameIR) -> dict[str, Amount]:
+    """Returns each seat's lowest payoff over all outcomes, up to the first at which all are met
+    that the form of the game allows. Raises SpentError."""
+    least: dict[str, int | Fraction] = {}
+    lowest, budget = _bounded(ir), Budget(MAX_WORK)
     for history in histories(ir):
-        for seat, payoff in payoffs_of(ir, history).items():
-            known = least.get(seat)
-            least[seat] = payoff if known is None else min(known, payoff)
-    return least
+        for seat, payoff in payoffs_of(ir, history, budget).items():
+            least[seat] = min(payoff, least.get(seat, payoff))
+        if least == lowest:
+            break
+    return dict(least)
 
 
 def _bounded(ir: GameIR) -> dict[str, Amount]:

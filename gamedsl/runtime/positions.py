@@ -8,7 +8,8 @@ its histories only where every seat has seen everything.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
+from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,22 @@ from gamedsl.engine.kernel import State
 from gamedsl.ir.expr import LastBy, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Draw, walk_steps
+from gamedsl.ir.types import NONE
+from gamedsl.prompting.events import Event, information_set, known
 
 if TYPE_CHECKING:
     from gamedsl.engine.codegen.play import Play
 
-__all__ = ["State", "acting", "position", "has_perfect_information"]
+__all__ = [
+    "State",
+    "acting",
+    "event_text",
+    "has_perfect_information",
+    "has_public_state",
+    "name_of_set",
+    "position",
+    "position_without",
+]
 
 
 def has_perfect_information(ir: GameIR) -> bool:
@@ -36,6 +48,55 @@ def has_perfect_information(ir: GameIR) -> bool:
         for step in walk_steps(ir.turns)
         if isinstance(step, Binding)
     )  # fmt: skip
+
+
+def has_public_state(ir: GameIR) -> bool:
+    """Returns whether the rules alone say that everybody sees every choice and every outcome of
+    chance, if not before choosing in the same step."""
+    return all(
+        step.readers.kind == "all" and not step.readers.fields
+        and not (isinstance(step, Choose) and step.knows is not None)
+        for step in walk_steps(ir.turns)
+        if isinstance(step, Binding)
+    )  # fmt: skip
+
+
+def event_text(step: str, seat: str, name: str) -> str:
+    """Returns an event as the names of information sets have it."""
+    return known((Event(step, 0, seat, name),))
+
+
+def name_of_set(seat: str, step: str, events: Sequence[str]) -> str:
+    """Returns the name of the information set of a seat that has seen these events."""
+    return information_set(seat, step, ", ".join(events))
+
+
+def position_without(state: State, name: str, whole: bool) -> Hashable | None:
+    """Returns the key of a generated state as `position` does, but for a variable: it is left out
+    if `whole`, else reduced to where it holds none. None if the state has no such variable."""
+    from gamedsl.engine.codegen.play import Play
+
+    inner = _reference_of(state)
+    if not isinstance(inner, Play):
+        return None
+    own = _slots(type(inner))
+    places = [i for i, slot in enumerate(own) if slot in (f"v_{name}", f"f_{name}")]
+    if not places:
+        return None
+    values = [getattr(inner, slot) for slot in own]
+    for place in places:
+        values[place] = None if whole else _mask_of_none(values[place])
+    number = None if inner._site is None else inner._site.number
+    return inner.kind, number, inner.me, frozen((inner._drawn, values))
+
+
+def _mask_of_none(value: Any) -> Any:
+    """Returns whether a value is none, for each of its parts."""
+    if isinstance(value, Mapping):
+        return {key: _mask_of_none(part) for key, part in value.items()}
+    if type(value) in (tuple, list):
+        return tuple(map(_mask_of_none, value))
+    return value is None or value == NONE
 
 
 def position(state: State) -> Hashable:
@@ -79,18 +140,25 @@ def _reference_of(state: State) -> Any:
 
 def frozen(value: Any) -> Hashable:
     """A value of a game as something to look up; maps are equal only in the same order."""
-    try:
-        hash(value)
-    except TypeError:  # there is a map or a list in it
-        pass
-    else:
+    kind = type(value)
+    if kind in _ATOMS:
         same: Hashable = value
         return same
+    if kind is tuple or kind is list:
+        return tuple(map(frozen, value))
+    if kind is dict:
+        return (*value, *map(frozen, value.values()))
     if isinstance(value, tuple | list):
-        return tuple([frozen(v) for v in value])
+        return tuple(map(frozen, value))
     if isinstance(value, Mapping):
-        return tuple([(frozen(k), frozen(v)) for k, v in value.items()])
-    raise TypeError(f"{type(value).__name__} is no value of a game")
+        return (*map(frozen, value), *map(frozen, value.values()))
+    if isinstance(value, Hashable):
+        return value
+    raise TypeError(f"{kind.__name__} is no value of a game")
+
+
+_ATOMS = frozenset((int, str, bool, type(None), Fraction, frozenset))
+"""Types of values that hold nothing that could change."""
 
 
 @lru_cache(maxsize=64)

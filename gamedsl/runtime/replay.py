@@ -37,6 +37,7 @@ from gamedsl.runtime.transcripts import (
     Transcript,
     params_as_data,
 )
+from gamedsl.storage.characters import escaped
 
 if TYPE_CHECKING:
     from gamedsl.runtime.decision import Decision
@@ -443,7 +444,9 @@ def failure_text(seat: str, reason: str, text: str) -> str:
 
 def quoted(text: str) -> str:
     """Returns a text in lines that are marked as a quotation."""
-    return "\n".join(f"| {_printable(line)}".rstrip() for line in text.split("\n"))
+    return "\n".join(
+        f"| {escaped(line)}".rstrip() for line in text.replace("\t", "    ").split("\n")
+    )
 
 
 def indented(text: str, width: int) -> Sequence[str]:
@@ -462,7 +465,3 @@ def _fields(name: str) -> list[str]:
         f"{field}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
         for field, value in json.loads(name).items()
     ]
-
-
-def _printable(line: str) -> str:
-    return "".join(c if c.isprintable() else "    " if c == "\t" else ascii(c)[1:-1] for c in line)

@@ -15,18 +15,29 @@ transcript against the game.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.ir.values import name_of
+from gamedsl.storage import strict_json
+from gamedsl.storage.reader import read_text
 
 if TYPE_CHECKING:
     from gamedsl.runtime.episode import Episode
 
 FORMAT = 1
+
+MAX_BYTES = 1 << 28
+"""Bytes of a file of transcripts."""
+
+_BOUNDS = strict_json.Bounds(surrogates=True)
+"""A reply that was refused may have a half of a character."""
+
+MAX_GAMES = 2**53
+"""Games that one record may stand for."""
 
 HEAD = {"format": int, "game": str, "hash": str, "run_seed": int, "seed": int}
 """The keys of a header, with the type of each; the rest may be missing."""
@@ -114,7 +125,13 @@ def dump(episode: Episode) -> str:
         lines.append({"failures": record["failures"]})
     if record["payoffs"]:
         lines.append({"payoffs": record["payoffs"], "rewards": record["rewards"]})
-    return "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    return "".join(strict_json.write(line) + "\n" for line in lines)
+
+
+def read_file(path: Path) -> Iterator[Transcript]:
+    """Yields the episodes of a file, in order. Raises `FileRefused` for one that cannot be read,
+    and `TranscriptError`."""
+    return read(read_text(path, limit=MAX_BYTES))
 
 
 def read(text: str) -> Iterator[Transcript]:
@@ -166,9 +183,10 @@ def _param(value: Any) -> Any:
 
 def _record(line: str, number: int) -> dict[str, Any]:
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise TranscriptError(f"this is no JSON: {error}", number) from None
+        record = strict_json.parse(line, bounds=_BOUNDS)
+    except strict_json.JsonRefused as error:
+        message = f"this is no JSON: column {error.column}: {error.reason}"
+        raise TranscriptError(message, number) from None
     if not isinstance(record, dict):
         raise TranscriptError("a line holds one JSON object", number)
     return record
@@ -206,6 +224,9 @@ def _transcript(lines: list[tuple[int, dict[str, Any]]]) -> Transcript:
             raise TranscriptError(f"the header needs `{key}`, {_A[type]}", first)
     if head["format"] != FORMAT:
         raise TranscriptError(f"this is format {head['format']}; {FORMAT} is read", first)
+    games = head.get("games", 1)
+    if not isinstance(games, int) or isinstance(games, bool) or not 1 <= games <= MAX_GAMES:
+        raise TranscriptError("`games` is a whole number of at least 1", first)
     happenings: list[Happening] = []
     given: list[Given] = []
     result = None

@@ -36,7 +36,7 @@ from gamedsl.ir.types import (
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
 
-_NUMBER = re.compile(r"-?\d+(?:/\d+)?")
+_NUMBER = re.compile(r"-?\d+(?:/[1-9]\d*)?")
 
 Readings = Iterator[tuple[Any, str]]
 """Ways to read the beginning of a text: the value, and what is left of the text."""

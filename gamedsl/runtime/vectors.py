@@ -7,7 +7,7 @@ of enums, seats, truth values and options of a choice are one-hot, as are ranges
 numbers; longer ranges are scaled to 0..1; a number of no declared range is itself. A list has its
 length and as many places as it may have items, filled from the front; a set is a 0 or 1 for each
 value, a bag a count, as is a list without a bound or drawn in no order. What is not there, not
-bound or hidden is all zeros. Text is left out.
+bound or hidden is all zeros; of a reply that never came only that it is bound. Text is left out.
 
 A vector shows the present: it is Markov as far as the declared state is. A game that keeps in its
 bindings what matters later needs `Episode.information`, which forgets nothing.
@@ -20,7 +20,7 @@ from math import inf
 from typing import Any, NamedTuple, Protocol, assert_never
 
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.statements import Readers, State
+from gamedsl.ir.statements import State
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -45,6 +45,7 @@ from gamedsl.ir.types import (
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
+from gamedsl.prompting.events import SILENCE
 from gamedsl.prompting.value_text import HIDDEN, Hidden
 from gamedsl.prompting.visibility import may_read
 from gamedsl.runtime.view_slots import Key, Slot
@@ -54,6 +55,16 @@ ONE_HOT = 32
 
 MOST_COUNTED = 4_096
 """Values of which a set or bag is counted one by one; of a larger type there is the total only."""
+
+
+MOST_FLOATS = 1 << 20
+"""Floats of one vector. Types may hold far more values than a play has: a list of a million items
+that may each be one of a hundred."""
+
+
+class VectorTooLarge(ValueError):
+    """Raised where a view's vector would have more than `MOST_FLOATS` floats; the text says how
+    many."""
 
 
 class Component(NamedTuple):
@@ -66,6 +77,11 @@ class Component(NamedTuple):
 
 class Code(Protocol):
     """Encodes values of one type as floats."""
+
+    @property
+    def width(self) -> int:
+        """The number of floats, counted without listing them."""
+        ...
 
     def components(self, name: str) -> Iterable[Component]:
         """Yields as many components as `write` appends floats, under the name of the value."""
@@ -80,6 +96,7 @@ class OneHot:
     def __init__(self, values: Sequence[Any]) -> None:
         self._names = tuple(map(name_of, values))
         self._place = {value: i for i, value in enumerate(values)}
+        self.width = len(self._names)
 
     def components(self, name: str) -> Iterable[Component]:
         return (Component(f"{name}={value}", 0, 1) for value in self._names)
@@ -96,6 +113,7 @@ class Amount:
 
     def __init__(self, low: int | None, high: int | None) -> None:
         self._low, self._high = low, high
+        self.width = 1
 
     def components(self, name: str) -> Iterable[Component]:
         bounded = self._low is not None
@@ -115,6 +133,7 @@ class Length:
 
     def __init__(self, most: int | None) -> None:
         self._most = most
+        self.width = 1
 
     def components(self, name: str) -> Iterable[Component]:
         return (Component(f"len({name})", 0, 1 if self._most else inf),)
@@ -135,6 +154,7 @@ class Parts:
     def __init__(self, parts: Sequence[tuple[str, Any, Code]]) -> None:
         """Each part has a suffix of the name, a key into the value, and a code."""
         self._parts = tuple(parts)
+        self.width = sum(code.width for _, _, code in self._parts)
 
     def components(self, name: str) -> Iterable[Component]:
         for suffix, _, code in self._parts:
@@ -154,6 +174,7 @@ class Items:
     def __init__(self, item: Code, most: int, fixed: bool) -> None:
         self._item, self._most = item, most
         self._length = None if fixed else Length(most)
+        self.width = most * item.width + (not fixed)
 
     def components(self, name: str) -> Iterable[Component]:
         if self._length is not None:
@@ -174,6 +195,7 @@ class Counts:
 
     def __init__(self, values: Sequence[Any], most: float) -> None:
         self._values, self._most = tuple(values), most
+        self.width = len(self._values)
 
     def components(self, name: str) -> Iterable[Component]:
         return (Component(f"{name}({name_of(v)})", 0, self._most) for v in self._values)
@@ -192,6 +214,7 @@ class Maybe:
 
     def __init__(self, code: Code, word: str, none_too: bool = False) -> None:
         self._code, self._word, self._none_too = code, word, none_too
+        self.width = 1 + code.width
 
     def components(self, name: str) -> Iterable[Component]:
         yield Component(f"{name} {self._word}", 0, 1)
@@ -210,7 +233,7 @@ class Layout:
     """The vectors of one seat of a game."""
 
     def __init__(self, ir: GameIR, slots: Iterable[Slot], seat: str) -> None:
-        """`slots` are all that steps of the game fill."""
+        """`slots` are all that steps of the game fill. Raises `VectorTooLarge`."""
         self._seat = seat
         self._seats = ir.seats
         self._steps = tuple(step.id for step in ir.steps if seat in step.actors)
@@ -231,6 +254,7 @@ class Layout:
             if seat in step.actors and ir.asked_as.get(step.id) == step.id
             for entry in step.knows or ()
         ]
+        self._refuse_large()
         self.components: tuple[Component, ...] = tuple(self._components())
 
     def vector(
@@ -245,10 +269,25 @@ class Layout:
         for name, code in self._state:
             code.write(state.get(name, HIDDEN), out)
         for place, code in self._bound:
-            code.write(bound.get(place, HIDDEN), out)
+            value = bound.get(place, HIDDEN)
+            code.write(None if value == SILENCE else value, out)
         for asking, name, code in self._known:
             code.write(known.get(name, HIDDEN) if asking == step else HIDDEN, out)
         return tuple(out)
+
+    def _refuse_large(self) -> None:
+        """Raises `VectorTooLarge` before any component is made; names what has the most floats."""
+        named: list[tuple[str, Code]] = [*self._state]
+        named += [(name, code) for (name, _), code in self._bound]
+        named += [(f"{step} knows {name}", code) for step, name, code in self._known]
+        total = sum(code.width for _, code in named)
+        if total > MOST_FLOATS:
+            name, _ = max(named, key=lambda one: one[1].width)
+            raise VectorTooLarge(
+                f"the vector of `{self._seat}` would have {total:,} floats, most of them for "
+                f"`{name}`, and the most is {MOST_FLOATS:,}: declare it smaller, or read the "
+                "view's `data`"
+            )
 
     def _components(self) -> Iterable[Component]:
         yield from self._me.components("me")
@@ -266,14 +305,15 @@ class Layout:
         readers, type = state.readers, state.type
         if readers.kind in ("owner", "others") and isinstance(type, PerSeat):
             return Parts([
-                (f"[{whose}]", whose, self._part(type.of, readers, seat, whose))
+                (f"[{whose}]", whose, self._part(type.of, state, seat, whose))
                 for whose in self._seats
             ])  # fmt: skip
-        return self._part(type, readers, seat, "")
+        return self._part(type, state, seat, "")
 
-    def _part(self, type: Type, readers: Readers, seat: str, owner: str) -> Code:
+    def _part(self, type: Type, state: State, seat: str, owner: str) -> Code:
+        readers = state.readers
         if not may_read(readers, seat, owner or None):
-            return _lengths(type, self._seats)
+            return NOTHING if state.size == "hidden" else _lengths(type, self._seats)
         code = code_of(type, self._seats)
         return Maybe(code, "is seen", True) if readers.kind == "test" else code
 

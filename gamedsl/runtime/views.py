@@ -1,9 +1,10 @@
 """Views: the state of a game as one seat sees it.
 
 Readers of a declared variable see its current value; of a hidden list or bag a seat sees the
-length. A seat knows the bindings of steps from the events that it has seen, and from nothing else,
-so that a view is the same in all histories that the seat cannot tell apart. A view has three forms:
-plain data, a text for people, and a vector of floats (`gamedsl.runtime.vectors`).
+length, unless the size is hidden too. A seat knows the bindings of steps from the events that it
+has seen, and from nothing else, so that a view is the same in all histories that the seat cannot
+tell apart. A view has three forms: plain data, a text for people, and a vector of floats
+(`gamedsl.runtime.vectors`).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ from gamedsl.prompting.value_text import (
 )
 from gamedsl.prompting.visibility import readings, reads
 from gamedsl.runtime.value_names import value_of
-from gamedsl.runtime.view_slots import Key, Slot, keys_of, slots_of
+from gamedsl.runtime.view_slots import DrawHeads, Key, Slot, slots_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime.vectors import Layout
@@ -125,7 +126,8 @@ class View:
 
     @cached_property
     def vector(self) -> tuple[float, ...]:
-        """The view as floats, named by `Env.vector_names`."""
+        """The view as floats, named by `Env.vector_names`. Raises ValueError for a vector of more
+        than a million floats."""
         return self._viewer.layout(self.seat).vector(
             self.step, self.occurrence, self.state, self.bound, self.known or {}
         )
@@ -150,6 +152,7 @@ class Viewer:
         }
         """The names of the values of choices, by variable and value."""
         self._layouts: dict[str, Layout] = {}
+        self._heads: dict[str, DrawHeads] = {}
 
     def view(self, seat: str, play: Play, step: str | None, legal: tuple[str, ...]) -> View:
         """Returns the view of a seat at this point of a play, where it must choose at `step` (or
@@ -178,10 +181,13 @@ class Viewer:
 
     def _visible(self, seat: str, variables: Mapping[str, Any], scope: Scope) -> dict[str, Any]:
         return {
-            state.name: masked(variables[state.name], state.type, state.readers, seat, scope)
+            state.name: masked(
+                variables[state.name], state.type, state.readers, seat, scope,
+                sized=state.size is None,
+            )
             for state in self.states
             if state.name in variables
-        }
+        }  # fmt: skip
 
     def layout(self, seat: str) -> Layout:
         """Returns the layout of a seat's vectors."""
@@ -228,12 +234,11 @@ class Viewer:
         return open_reply_value(name, step.said, step.type, self.ir.seats)
 
     def _filled_by_draw(self, step: Draw, event: Event) -> tuple[Slot, Any]:
-        for key in keys_of(step):
-            head = "".join(f"{part}:" for part in key[step.by_seat :])
-            if (not step.by_seat or key[0] == event.seat) and event.name.startswith(head):
-                value = self._named(event.name[len(head) :], step.type, step.readers)
-                return self.slots[step.variable, key], value
-        raise ValueError(f"`{event.name}` is no outcome of `{step.id}`")
+        heads = self._heads.get(step.id)
+        if heads is None:
+            heads = self._heads[step.id] = DrawHeads(step)
+        key, name = heads.key_of(event)
+        return self.slots[step.variable, key], self._named(name, step.type, step.readers)
 
     def _named(self, name: str, type: Type, readers: Readers) -> Any:
         """Returns the value of a name; a record of which only some fields are known has `Hidden` in
@@ -265,16 +270,17 @@ def _fields(name: str, record: Record, seats: tuple[str, ...]) -> tuple[Any, ...
 
 
 def masked(
-    value: Any, type: Type, readers: Readers, seat: str, scope: Scope, owner: str | None = None
-) -> Any:
+    value: Any, type: Type, readers: Readers, seat: str, scope: Scope, owner: str | None = None,
+    *, sized: bool = True,
+) -> Any:  # fmt: skip
     """Returns a value of declared state as a seat sees it: `Hidden` stands for parts that it may
-    not see.
+    not see, with their lengths where it is `sized`.
 
     Of a per-role variable each entry is its own seat's. `scope` is the state now.
     """
     if readers.kind in ("owner", "others") and owner is None and isinstance(type, PerSeat):
         return {
-            whose: masked(part, type.of, readers, seat, scope, whose)
+            whose: masked(part, type.of, readers, seat, scope, whose, sized=sized)
             for whose, part in value.items()
         }
     if readers.fields and isinstance(plain(type), Record) and value is not None:
@@ -284,7 +290,9 @@ def masked(
             masked(part, inner, shown[place], seat, scope, owner) if place in shown else HIDDEN
             for place, (part, inner) in enumerate(zip(value, record.types, strict=True))
         )
-    return value if reads(readers, seat, owner, scope) else _lengths(value, type)
+    if reads(readers, seat, owner, scope):
+        return value
+    return _lengths(value, type) if sized else HIDDEN
 
 
 def _lengths(value: Any, type: Type) -> Any:

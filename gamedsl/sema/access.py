@@ -7,6 +7,7 @@ none, and an error only where a value is needed.
 from __future__ import annotations
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.fixes import Help, respell, substitute
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
@@ -24,10 +25,13 @@ from gamedsl.ir.types import (
     Seat,
     Tuple,
     Type,
+    domain,
     fits,
     plain,
+    range_type,
 )
 from gamedsl.sema.name_resolution import report_role_as_seat
+from gamedsl.sema.named_values import value_of
 from gamedsl.sema.scope import TypeName, VariableName
 from gamedsl.sema.typing_context import Infer, TypingContext, never
 
@@ -72,7 +76,8 @@ def type_member(
         node.name.span,
         why=f"its values are {shown}",
         notes=(Note(declared.span, "declared here"),),
-        help=f"did you mean `{guess}`?" if guess else "",
+        help=respell(node.name.span, guess),
+        cause=f"value {name}.{node.name.id}",
     )
     return never(node)
 
@@ -85,7 +90,8 @@ def _report_no_field(context: TypingContext, key: ast.Name, record: Record) -> N
         f"{record} has no field `{key.id}`",
         key.span,
         why="its fields are " + ", ".join(names),
-        help=f"did you mean `{guess}`?" if guess else "",
+        help=respell(key.span, guess),
+        cause=f"field {record}.{key.id}",
     )
 
 
@@ -93,13 +99,13 @@ def _report_no_role(context: TypingContext, node: ast.Attribute, of: ir.Expr) ->
     """Reports a name after a point that is neither a role nor a field."""
     key, guess = node.name, did_you_mean(node.name.id, [*context.names.seats, "me", "other"])
     place = context.names.role_spans.get(guess) if guess else None
-    help = "the roles: " + ", ".join(context.names.seats[:8])
+    whole = ""
+    help: Help = respell(key.span, guess, "the roles: " + ", ".join(context.names.seats[:8]))
     inner = of.type.of if isinstance(of.type, PerSeat) else None
     if isinstance(inner, Record) and inner.index(key.id) is not None:
         seat = "me" if context.me_allowed else context.names.seats[0]
-        help = f"take one role's first: `{node.of.span.text}.{seat}.{key.id}`"
-    elif guess:
-        help = f"did you mean `{guess}`?"
+        whole = f"{node.of.span.text}.{seat}.{key.id}"
+        help = substitute(node.span, whole, f"take one role's first: `{whole}`")
     context.problems.add(
         "GD0309",
         f"`{key.id}` is not a role",
@@ -107,6 +113,7 @@ def _report_no_role(context: TypingContext, node: ast.Attribute, of: ir.Expr) ->
         why="`.` reads a value of one role",
         notes=(Note(place, "declared here"),) if place else (),
         help=help,
+        cause="" if whole else f"name {key.id}",
     )
 
 
@@ -143,6 +150,11 @@ def entry(context: TypingContext, node: ast.Node, of: ir.Expr, key: ir.Expr) -> 
     if isinstance(of, ir.LetMap) and not isinstance(key.type, Seat):
         of = _own_value(context, of)
     type = plain(of.type)
+    if isinstance(type, Enum) and not isinstance(key.type, Seat):
+        of = value_of(of)
+        type = plain(of.type)
+    if not _is_key(type, key.type):
+        key = value_of(key)
     match type:
         case PerSeat() if isinstance(key.type, Seat):
             if isinstance(of, ir.LetMap):
@@ -150,6 +162,8 @@ def entry(context: TypingContext, node: ast.Node, of: ir.Expr, key: ir.Expr) -> 
             return _seat_entry(context, node, of, type, key)
         case PerValue() if fits(key.type, type.key) or _spells_members(key.type, type.key):
             return ir.Get(type.of, node.span, of, key)
+        case Record(key=keys, types=types) if keys is not None and _is_key(type, key.type):
+            return _field_by_key(context, node, of, types[0], keys, key)
         case List() if _is_whole(key.type):
             return ir.Get(type.of, node.span, of, key)
         case Grid() if _is_cell(key.type):
@@ -171,6 +185,31 @@ def entry(context: TypingContext, node: ast.Node, of: ir.Expr, key: ir.Expr) -> 
     return never(node)
 
 
+def _field_by_key(
+    context: TypingContext, node: ast.Node, of: ir.Expr, type: Type, keys: Type, key: ir.Expr
+) -> ir.Expr:
+    """Returns the field of a record that is read as a map, by its key."""
+    values = domain(keys, context.names.everyone) or ()
+    if isinstance(key, ir.Const):
+        return ir.Field(type, node.span, of, values.index(key.value))
+    listed = ir.Const(List(keys, len(values)), key.span, values)
+    place = ir.Apply(range_type(0, len(values) - 1), key.span, "index", (key, listed))
+    return ir.Get(type, node.span, of, place)
+
+
+def _is_key(type: Type, key: Type) -> bool:
+    """Whether a type is indexed by names, and not by the values that they stand for."""
+    keys = keys_of(type)
+    return keys is not None and (fits(key, keys) or _spells_members(key, keys))
+
+
+def keys_of(type: Type) -> Type | None:
+    """Returns the type of the keys of a map, or of a record that is read as one."""
+    if isinstance(type, PerSeat):
+        return SEAT
+    return type.key if isinstance(type, PerValue | Record) else None
+
+
 def _key_help(type: Type, key: ir.Expr) -> str:
     """Returns the fix that says how a type is indexed."""
     if isinstance(key.type, Option):
@@ -184,7 +223,8 @@ def _key_help(type: Type, key: ir.Expr) -> str:
             return f"it takes a number from 0 to {len(type.of) - 1}, written out"
         case Record():
             return f"name the field, such as `.{type.fields[0][0]}`"
-    return "a value per role takes a role, a list takes a whole number from 0"
+        case _:  # per-role maps and lists; no other type is indexed
+            return "a value per role takes a role, a list takes a whole number from 0"
 
 
 def _seat_entry(
@@ -233,7 +273,7 @@ def _wanted_key(type: Type) -> Type | None:
     """Returns the type of a map's keys or a grid's places, by which bare names in them are
     understood."""
     inner = plain(type)
-    if isinstance(inner, PerValue):
+    if isinstance(inner, PerValue | Record):
         return inner.key
     return inner.cell if isinstance(inner, Grid) else None
 

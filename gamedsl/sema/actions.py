@@ -49,6 +49,8 @@ class DeclaredActions:
     problems: Problems
     read: dict[str, tuple[Action, tuple[str, ...]]] = field(default_factory=dict)
     """Those that a step has offered, with the names that their bodies bind."""
+    arguments: set[str] = field(default_factory=set)
+    """The names of the arguments of these."""
 
     def entry(self, name: str) -> Entry | None:
         return self.section.entry(name)
@@ -114,14 +116,18 @@ class DeclaredActions:
         node = entry.value if isinstance(entry.value, Mapping) else Mapping((), entry.value.span)
         before = self.problems.count_errors()
         names = typer.names
-        first = None if node.get("args") else names.place(name)
+        first = None if node.get("args") else names.lasting(name)
         if report_taken(name, entry.key.span, first, self.problems):
             return None
         names.members.setdefault(name, entry.key.span)
         known = set(names.declared)
-        parameters = self.parameters(node.get("args"), typer, types)
-        when = self.guard(node, typer)
-        steps = body(node)
+        section = node.get("args")
+        own = section.entries if isinstance(section, Mapping) else ()
+        with typer.context.scope(frozenset(entry.key.text for entry in own)):
+            parameters = self.parameters(section, typer, types)
+            when = self.guard(node, typer)
+            steps = body(node)
+        self.arguments.update(parameter for parameter, _ in parameters)
         for parameter, _ in parameters:
             names.declared.pop(parameter, None)
         wrong = any(isinstance(source.type, Never) for _, source in parameters)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.bounds.expressions import Interpreter
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
-from gamedsl.ir.abstract_values import ANYTHING, Interval, Seats, of_type
-from gamedsl.ir.builtins import BUILTINS, element, is_comparison, order_of
+from gamedsl.ir.abstract_values import ANYTHING, NATURAL, Interval, Seats, number_in, of_type
+from gamedsl.ir.builtins import BUILTINS, Builtin, element, is_comparison, order_of
 from gamedsl.ir.builtins_collections import fields_of
 from gamedsl.ir.types import (
     TEXT,
@@ -22,12 +22,15 @@ from gamedsl.ir.types import (
     Record,
     Tuple,
     Type,
+    domain,
     fits,
     join,
     range_type,
 )
+from gamedsl.sema.graphs import graph_argument
 from gamedsl.sema.name_resolution import other_seats
-from gamedsl.sema.type_errors import report_arguments
+from gamedsl.sema.named_values import by_value, shared_value, value_of
+from gamedsl.sema.type_errors import report_arguments, report_shared_value
 from gamedsl.sema.typing_context import TypingContext, never
 
 
@@ -35,32 +38,60 @@ def apply(
     context: TypingContext, node: ast.Node, function: str, arguments: tuple[ir.Expr, ...]
 ) -> ir.Expr:
     """Returns an operator or built-in on typed arguments; reports those that it does not take."""
-    types = tuple(a.type for a in arguments)
-    if any(isinstance(t, Never) for t in types):
+    if any(isinstance(a.type, Never) for a in arguments):
         return never(node)
+    row = BUILTINS[function]
+    named, arguments = arguments, by_value(row, arguments)
+    shared = shared_value(function, named) if arguments != named else None
+    if shared is not None:
+        report_shared_value(context, node, named, shared)
+        return never(node)
+    types = tuple(a.type for a in arguments)
     if is_comparison(function) and types[0] == types[1] and isinstance(types[0], Enum):
         arguments = tuple(_rank(context, argument) for argument in arguments)
         types = (WHOLE, WHOLE)
-    row = BUILTINS[function]
     result = row.rule(types)
     if result is None:
         report_arguments(context, node, function, arguments)
         return never(node)
-    if function in ("/", "//", "%") and _is_zero(arguments[1]):
+    if row.undefined == "by zero" and _is_zero(arguments[1]):
         context.problems.add("GD0401", "division by zero", node.span, why="by 0")
         return never(node)
-    if function == "**" and fits(types[0], WHOLE) and _is_natural(arguments[1]):
-        result = WHOLE
-    if function == "..":
-        seats = Seats(context.names.seats, context.names.everyone)
-        result = _range_between(*(_typed_interval(end, seats) for end in arguments)) or result
-    if function in ("other", "others"):
+    if row.flow.elements == "others":
         return other_seats(context, node, function, arguments[0])
     if row.appended == "order of the type":
         return _rank(context, arguments[0], node)
-    if function in ("in", "not in"):
-        arguments = (arguments[0], _looked_through(*arguments))
+    if row.appended == "values of the type":
+        return value_of(arguments[0])
+    result, arguments = _narrowed(context, row, result, arguments)
+    if row.appended in ("graph", "graph instead"):
+        graph = graph_argument(context, node, arguments[0])
+        if graph is None:
+            return never(node)
+        instead = row.appended == "graph instead"
+        arguments = (graph, *arguments[1:]) if instead else (*arguments, graph)
     return ir.Apply(result, node.span, function, arguments + _added_arguments(function, arguments))
+
+
+def _narrowed(
+    context: TypingContext, row: Builtin, result: Type, arguments: tuple[ir.Expr, ...]
+) -> tuple[Type, tuple[ir.Expr, ...]]:
+    """Returns the type of a built-in's result and its arguments, narrowed as its row says."""
+    match row.narrowed:
+        case "":
+            return result, arguments
+        case "range":
+            seats = Seats(context.names.seats, context.names.everyone)
+            ends = (_typed_interval(end, seats) for end in arguments)
+            return _range_between(*ends) or result, arguments
+        case "power":
+            base, exponent = arguments
+            whole = fits(base.type, WHOLE) and _is_natural(exponent)
+            return WHOLE if whole else result, arguments
+        case "members":
+            return result, (arguments[0], _looked_through(*arguments))
+        case _:
+            assert_never(row.narrowed)
 
 
 def _rank(context: TypingContext, value: ir.Expr, node: ast.Node | None = None) -> ir.Expr:
@@ -103,6 +134,17 @@ def cells_with_values(grid: ir.Expr, type: Grid) -> tuple[ir.Expr, Type]:
     return ir.Apply(List(pair), grid.span, "zip", (cells, grid)), pair
 
 
+def fields_with_keys(
+    context: TypingContext, record: ir.Expr, type: Record, key: Type
+) -> tuple[ir.Expr, Type]:
+    """Returns a record that is read as a map as the list of its keys, each with its field, and the
+    type of one pair."""
+    keys = domain(key, context.names.everyone) or ()
+    listed = ir.Const(List(key, len(keys)), record.span, keys)
+    pair = Tuple((key, type.types[0]))
+    return ir.Apply(List(pair), record.span, "zip", (listed, record)), pair
+
+
 def _added_arguments(function: str, arguments: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
     """Returns the arguments that are added to those written: an order of values, a grid's size."""
     first = arguments[0]
@@ -136,19 +178,33 @@ def _typed_interval(expr: ir.Expr, seats: Seats) -> Interval:
             return Interval(value, value, True)
         case ir.If(then=then, other=other):
             return _typed_interval(then, seats) | _typed_interval(other, seats)
-        case ir.Apply(function=function, arguments=arguments):
-            if all(isinstance(argument, ir.Const) for argument in arguments):
-                return Interpreter(seats.players, {}).interval(expr)
-            known = tuple(
-                replace(of_type(a.type, seats), number=_typed_interval(a, seats)) for a in arguments
-            )
-            numbers = [
-                k for k, a in zip(known, arguments, strict=True) if isinstance(a.type, Number)
-            ]
-            if function == "clip" or all(argument.number.bounded for argument in numbers):
-                row = BUILTINS[function]
-                return row.interval(known) if row.ranges_type else typed.number
-    return typed.number
+        case ir.Apply():
+            return _applied_interval(expr, seats)
+        case (
+            ir.Const() | ir.Read() | ir.LastBy() | ir.Past() | ir.Local() | ir.Me() | ir.Stream()
+            | ir.Logic() | ir.Get() | ir.Field() | ir.Cell() | ir.LetCall() | ir.LetMap()
+            | ir.Table() | ir.Build() | ir.Collect()
+        ):  # fmt: skip
+            return typed.number
+        case _:
+            assert_never(expr)
+
+
+def _applied_interval(expr: ir.Apply, seats: Seats) -> Interval:
+    """Returns the interval of a built-in's result, as the type of a range has it."""
+    if all(isinstance(argument, ir.Const) for argument in expr.arguments):
+        return Interpreter(seats.players, {}).interval(expr)
+    row = BUILTINS[expr.function]
+    known = tuple(
+        replace(of_type(a.type, seats), number=_typed_interval(a, seats)) for a in expr.arguments
+    )
+    bounded = all(
+        argument.number.bounded
+        for argument, written in zip(known, expr.arguments, strict=True)
+        if isinstance(written.type, Number)
+    )
+    counts = row.ranges_type == "always" or (row.ranges_type == "bounded" and bounded)
+    return row.interval(known) if counts else of_type(expr.type, seats).number
 
 
 def _looked_through(value: ir.Expr, collection: ir.Expr) -> ir.Expr:
@@ -182,13 +238,18 @@ def _is_zero(divisor: ir.Expr) -> bool:
 
 def _is_natural(expr: ir.Expr) -> bool:
     """Whether an expression is known to be a whole number, and not negative."""
-    match expr:
-        case ir.Const(type=Number(whole=True), value=value):
-            return bool(value >= 0)
-        case ir.Apply(function="+" | "*" | "**", arguments=parts):
-            return all(map(_is_natural, parts))
-        case ir.Apply(function=function, arguments=parts):
-            interval = BUILTINS[function].interval((ANYTHING,) * len(parts))
-            if interval.whole and interval.low >= 0:
-                return True
+    if isinstance(expr, ir.Const) and isinstance(expr.type, Number) and expr.type.whole:
+        return bool(expr.value >= 0)
+    if isinstance(expr, ir.Apply):
+        row = BUILTINS[expr.function]
+        # Of functions, nothing is counted on but the result: types are part of hashes.
+        counts = row.kind == "operator"
+        interval = row.interval(
+            tuple(
+                number_in(NATURAL) if counts and _is_natural(part) else ANYTHING
+                for part in expr.arguments
+            )
+        )
+        if interval.whole and interval.low >= 0:
+            return True
     return isinstance(expr.type, Number) and expr.type.low is not None and expr.type.low >= 0

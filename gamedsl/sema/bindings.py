@@ -11,7 +11,7 @@ from gamedsl.frontend.source.nodes import Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import EVERYONE, Key, Place, Readers
 from gamedsl.ir.types import NEVER, SEAT, Enum, PerSeat, Type, fits, join
-from gamedsl.sema.scope import StateName, VariableName, report_taken
+from gamedsl.sema.scope import LoopName, StateName, VariableName, report_taken
 from gamedsl.sema.statements import read_place
 from gamedsl.sema.step_context import StepContext
 from gamedsl.sema.values import syntax
@@ -119,7 +119,9 @@ def declared_at(context: StepContext, name: str) -> Span | None:
     return next((place for scope in scopes if (place := scope.anywhere(name))), None)
 
 
-def declare_everywhere(context: StepContext, name: str, declared: VariableName | StateName) -> None:
+def declare_everywhere(
+    context: StepContext, name: str, declared: VariableName | StateName | LoopName
+) -> None:
     """Declares a name, which the files that use this one may say as well."""
     for scope in (context.names, *context.outer):
         scope.declared[name] = declared

@@ -41,7 +41,7 @@ from gamedsl.sema.statements import read_place
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.types import part_of
 from gamedsl.sema.values import constant, syntax
-from gamedsl.sema.visibility import read_step_readers
+from gamedsl.sema.visibility import OWNED, has_owner, read_step_readers
 
 MAX_DRAWS = 10_000
 """What one step can be drawn for."""
@@ -107,12 +107,7 @@ def _drawn_readers(context: StepContext, step: WrittenStep, by_seat: bool, type:
         )  # fmt: skip
         return NOBODY
     readers = read_step_readers(seen, context.typer, type)
-    if readers.kind in ("owner", "others") and not by_seat:
-        context.problems.add(
-            "GD0426", f"`{value.span.text}` has no owner", seen.span,
-            why="it is one value for all",
-            help="add `per: role`, or name who sees it",
-        )  # fmt: skip
+    has_owner(readers, value.span.text, seen.span, by_seat, context.problems, OWNED)
     return readers
 
 
@@ -186,7 +181,7 @@ def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
             help="write a type, a range such as `1..6`, or a list",
         )  # fmt: skip
         return None
-    held_out = _held_out(context, node)
+    held_out = _rows_held_out(context, node)
     most = _fewest(context, typed, held_out)
     if isinstance(take, ir.Const) and most is not None and most < take.value:
         context.problems.add(
@@ -197,7 +192,7 @@ def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
     return Source("values", values=typed, take=take, held_out=held_out), List(of) if take else of
 
 
-def _held_out(context: StepContext, node: Node) -> tuple[int, ...] | None:
+def _rows_held_out(context: StepContext, node: Node) -> tuple[int, ...] | None:
     """Returns the places of the rows held out, where a data file is drawn from."""
     known = context.names.declared.get(node.text) if isinstance(node, Scalar) else None
     return known.held_out if isinstance(known, DataName) else None

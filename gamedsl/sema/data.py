@@ -1,19 +1,24 @@
 """`data:` sections: rows of a file of JSON lines, from which chance draws.
 
 A row is a record; its fields have the types that the game declares, and each value in the file must
-be of its field's type. Rows that are equal are one row, as much likelier. A share of them may be
-held out from training: see `gamedsl.ir.rows`.
+be of its field's type: a name, role or text as a string, a record as an object, a tuple, list or
+set as an array, none as null. Rows that are equal are one row, as much likelier. A share of them
+may be held out from training: see `gamedsl.ir.rows`.
 """
 
 from __future__ import annotations
 
-import json
+import re
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
-from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source import loader
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
+from gamedsl.frontend.source.scalars import MAX_DIGITS
 from gamedsl.ir.rows import is_held_out
 from gamedsl.ir.types import (
     NUMBER,
@@ -40,9 +45,25 @@ from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import DataName, report_taken
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant
+from gamedsl.storage import strict_json
+from gamedsl.storage.characters import find_refused
 
 MAX_ROWS = 100_000
 """Rows of one file."""
+
+MAX_BYTES = 1 << 26
+"""Bytes of one file."""
+
+_BOUNDS = strict_json.Bounds(digits=MAX_DIGITS)
+_TOKEN = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[^\s,:\[\]{}"]++|.')
+
+
+class _Line(NamedTuple):
+    """A line of a data file, with the scalar that names the file."""
+
+    file: Scalar
+    span: Span
+    number: int
 
 
 @dataclass(frozen=True)
@@ -75,22 +96,8 @@ class Data:
             return None
         record = found.type
         assert isinstance(record, Record)
-        text = self.types.file(file)
-        if text is None:
-            return None
-        rows = []
-        for number, line in enumerate(text.split("\n"), start=1):
-            if not line.strip():
-                continue
-            row = self.row(line, number, record, file)
-            if row is None:
-                return None
-            rows.append(row)
-            if len(rows) > MAX_ROWS:
-                self.report_row(file, number, f"there are more than {MAX_ROWS:,} rows")
-                return None
-        if not rows:
-            self.report_row(file, 1, "there is no row")
+        rows = self.read_rows(file, record)
+        if rows is None:
             return None
         share, held = node.get("held_out"), None
         if share is not None:
@@ -130,65 +137,143 @@ class Data:
         )  # fmt: skip
         return None
 
-    def row(self, line: str, number: int, record: Record, file: Scalar) -> tuple[Any, ...] | None:
+    def read_rows(self, file: Scalar, record: Record) -> list[tuple[Any, ...]] | None:
+        """Returns the rows of a file; None with a problem."""
+        source = loader.read_named(file, MAX_BYTES, self.problems)
+        if source is None:
+            return None
+        rows: list[tuple[Any, ...]] = []
+        start = 0
+        for number, line in enumerate(source.text.split("\n"), start=1):
+            place = _Line(file, Span(source, start, start + len(line)), number)
+            start += len(line) + 1
+            if not line.strip():
+                continue
+            row = self.row(line, place, record)
+            if row is None:
+                return None
+            rows.append(row)
+            if len(rows) > MAX_ROWS:
+                self.report_row(place, 0, f"there are more than {MAX_ROWS:,} rows")
+                return None
+        if not rows:
+            self.report_row(_Line(file, Span(source, 0, 0), 1), 0, "there is no row")
+            return None
+        return rows
+
+    def row(self, line: str, place: _Line, record: Record) -> tuple[Any, ...] | None:
         """Returns one line as the tuple of its fields; fields that the game does not name are left
         out."""
         try:
-            found = json.loads(line, parse_float=Fraction)
-        except ValueError as error:
-            self.report_row(file, number, f"this is no JSON: {error}")
+            found = strict_json.parse(line, exact=True, bounds=_BOUNDS)
+        except strict_json.JsonRefused as error:
+            self.report_row(place, error.column - 1, error.reason)
             return None
         if not isinstance(found, dict):
-            self.report_row(file, number, "a row is a JSON object")
+            self.report_row(place, 0, "a row is a JSON object")
             return None
         values = []
         for name, type in record.fields:
             if name not in found:
-                self.report_row(file, number, f"the row has no `{name}`")
+                self.report_row(place, 0, f"the row has no `{name}`")
                 return None
-            value = _json_value(found[name])
-            if not _is_of_type(value, type, self.types.names.seats):
-                self.report_row(file, number, f"`{name}` must be {type}, and is {name_of(value)}")
+            try:
+                values.append(_read_value(found[name], type, name, self.types.names.seats))
+            except _RefusedValueError as error:
+                self.report_row(place, strict_json.find_values(line)[name], str(error))
                 return None
-            values.append(value)
         return tuple(values)
 
-    def report_row(self, file: Scalar, line: int, what: str) -> None:
+    def report_row(self, place: _Line, column: int, what: str) -> None:
+        """Reports a line of a data file, at the token that begins after `column` characters."""
+        start = place.span.start + column
+        token = _TOKEN.match(place.span.source.text, start, place.span.end)
+        span = Span(place.span.source, start, token.end() if token else start)
         self.problems.add(
-            "GD0438", f"line {line} of `{file.text}` is not a row of this type", file.span,
-            why=what, help="one JSON object a line, with the declared fields",
+            "GD0438", f"line {place.number} of `{place.file.text}` is not a row of this type", span,
+            why=what, notes=(Note(place.file.span, "named here"),),
+            help="one JSON object a line, with the declared fields",
         )  # fmt: skip
 
 
-def _json_value(value: Any) -> Any:
-    if isinstance(value, Fraction) and value.denominator == 1:
-        return value.numerator
-    return str(value) if isinstance(value, list | dict) else value
+class _RefusedValueError(Exception):
+    """A value of a data file is none of its field's type."""
+
+    def __init__(self, at: str, why: str) -> None:
+        super().__init__(f"`{at}` {why}")
 
 
-def _is_of_type(value: Any, type: Type, seats: tuple[str, ...]) -> bool:
-    """Whether a value of a data file is one of a field's type."""
+def _read_value(data: Any, type: Type, at: str, seats: tuple[str, ...]) -> Any:
+    """Returns JSON data as a value of a field's type; `at` is the field, and the parts inside it.
+
+    Raises `_RefusedValueError` where it is none.
+    """
+    match type, data:
+        case Bool(), bool():
+            return data
+        case Number(low=low, high=high), (int() | Fraction()) if not isinstance(data, bool):
+            number = data.numerator if data.denominator == 1 else data
+            whole = isinstance(number, int) or not type.whole
+            if whole and (low is None or high is None or low <= number <= high):
+                return number
+        case Enum(members=members), (str() | int() | Fraction()) if not isinstance(data, bool):
+            if str(data) in members:
+                return str(data)
+        case Text(limit=limit), str() if limit is None or len(data) <= limit:
+            place = find_refused(data, separators=True)
+            if place is not None:
+                raise _RefusedValueError(at, f"has U+{ord(data[place]):04X}, which is invisible")
+            return data
+        case Seat(), str() if data in seats:
+            return data
+        case ((Option() | NoneType()), None):
+            return None
+        case Option(of=inner), _:
+            return _read_value(data, inner, at, seats)
+        case Union(of=options), _:
+            for option in options:
+                with suppress(_RefusedValueError):
+                    return _read_value(data, option, at, seats)
+        case Record(fields=fields), dict():
+            missing = next((name for name, _ in fields if name not in data), None)
+            if missing is not None:
+                raise _RefusedValueError(at, f"has no `{missing}`")
+            return tuple(_read_value(data[n], of, f"{at}.{n}", seats) for n, of in fields)
+        case Tuple(of=types), list() if len(data) == len(types):
+            parts = enumerate(zip(data, types, strict=True))
+            return tuple(_read_value(item, of, f"{at}[{i}]", seats) for i, (item, of) in parts)
+        case List(of=inner, length=length), list() if length in (None, len(data)):
+            return tuple(_read_value(v, inner, f"{at}[{i}]", seats) for i, v in enumerate(data))
+        case Set(of=inner), list():
+            items = [_read_value(v, inner, f"{at}[{i}]", seats) for i, v in enumerate(data)]
+            if len(set(items)) < len(items):
+                raise _RefusedValueError(at, "has an item twice")
+            return frozenset(items)
+        case _:  # data of another form than the type has
+            pass
+    raise _RefusedValueError(at, f"must be {type}{_form(type)}, and is {_described(data)}")
+
+
+def _form(type: Type) -> str:
+    """Returns how a value with parts is written in a row; nothing for other values."""
     match type:
-        case Bool():
-            return isinstance(value, bool)
-        case Number():
-            if isinstance(value, bool) or not isinstance(value, int | Fraction):
-                return False
-            whole = isinstance(value, int) or not type.whole
-            low, high = type.low, type.high
-            return whole and (low is None or high is None or low <= value <= high)
-        case Enum(members=members):
-            return value in members
-        case Text():
-            return isinstance(value, str) and (type.limit is None or len(value) <= type.limit)
-        case Seat():
-            return value in seats
+        case Record(fields=fields):
+            names = ", ".join(f'"{name}": …' for name, _ in fields)
+            return f", an object {{{names}}}"
+        case Tuple() | List() | Set():
+            return ", an array"
         case Option(of=inner):
-            return value is None or _is_of_type(value, inner, seats)
+            return _form(inner)
         case (
-            NoneType() | List() | Tuple() | Set() | Record() | Bag() | Grid() | PerSeat()
+            Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Bag() | Grid() | PerSeat()
             | PerValue() | Union() | Never()
         ):  # fmt: skip
-            return False
+            return ""
         case _:
             assert_never(type)
+
+
+def _described(value: Any) -> str:
+    if isinstance(value, list | dict):
+        return "a list" if isinstance(value, list) else "an object"
+    return name_of(value) if not isinstance(value, str) else strict_json.shortened(value)

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
@@ -80,7 +81,7 @@ def read_choose(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | N
             context.program.step_id(bound.variable), bound.variable, actors.seats, actors.joint,
             choices, type, step.span, condition=step.condition, actor=actors.actor,
             legal=options[0].legal, moves=options[0].moves, place=bound.place,
-            readers=bound.readers, knows=knows,
+            readers=bound.readers, knows=knows, about=_question(step),
         ),
     )  # fmt: skip
 
@@ -112,9 +113,15 @@ def read_say(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None
             context.program.step_id(bound.variable), bound.variable, actors.seats, actors.joint,
             ((),) * len(actors.seats), type, step.span, condition=step.condition,
             actor=actors.actor, place=bound.place, readers=bound.readers,
-            said=Said(form, limit, valid),
+            said=Said(form, limit, valid), about=_question(step),
         ),
     )  # fmt: skip
+
+
+def _question(step: WrittenStep) -> str:
+    """Returns the step's `about` in one line."""
+    about = step.get("about")
+    return " ".join(about.text.split()) if isinstance(about, Scalar) else ""
 
 
 # who acts, and what that binds
@@ -273,7 +280,7 @@ def _is_misspelt(context: StepContext, source: Scalar) -> bool:
         return False
     context.problems.add(
         "GD0301", f"unknown name `{name}`", source.span, why="not declared",
-        help="did you mean `actions`?",
+        help=respell(source.span, "actions"), cause=f"name {name}",
     )  # fmt: skip
     return True
 
@@ -334,7 +341,7 @@ def _report_unknown_action(context: StepContext, name: str, source: Node, sectio
     context.problems.add(
         "GD0301", f"unknown action `{name}`", span, why="not declared under `actions`",
         notes=(Note(place.key.span, "declared here"),) if place else (),
-        help=f"did you mean `{guess}`?" if guess else "the actions: " + ", ".join(known[:8]),
+        help=respell(span, guess, "the actions: " + ", ".join(known[:8])), cause=f"name {name}",
     )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from gamedsl.sema.payoffs import read_amounts
 from gamedsl.sema.scope import is_reserved_stream
 from gamedsl.sema.statements import read_statements
 from gamedsl.sema.step_context import StepContext, WrittenStep
-from gamedsl.sema.visibility import read_step_readers
+from gamedsl.sema.visibility import has_owner, read_step_readers
 
 
 def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
@@ -21,11 +21,8 @@ def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
     if typed is None or not isinstance(name, Scalar):
         return None
     type, joint = typed.type, isinstance(typed.type, PerSeat)
-    if readers.kind in ("owner", "others") and not joint and context.acting is None:
-        context.problems.add(
-            "GD0426", f"`{name.text}` has no owner", readers.span or step.span,
-            why="it is one value for all", help="name who sees it",
-        )  # fmt: skip
+    owned = joint or context.acting is not None
+    if not has_owner(readers, name.text, step.span, owned, context.problems, "name who sees it"):
         return None
     inner = type.of if isinstance(type, PerSeat) else type
     actors = context.names.seats if joint else ()

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Map
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, assert_never
 
 from gamedsl.calls import registry
 from gamedsl.calls.registry import CallError
 from gamedsl.calls.types import ListOf, OrNone
 from gamedsl.calls.types import Type as Described
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
@@ -75,8 +76,15 @@ def argument_type(type: Described, name: str = "") -> Type | None:
         case Map():
             fields = ((field, argument_type(inner, field)) for field, inner in type.items())
             return Record(name, tuple((field, of) for field, of in fields if of is not None))
-    plain: dict[str, Type] = {"text": TEXT, "int": WHOLE, "number": NUMBER, "bool": BOOL}
-    return plain.get(type)
+        case "text" | "int" | "number" | "bool" | "any":
+            return _PLAIN_TYPES[type]
+        case _:
+            assert_never(type)
+
+
+_PLAIN_TYPES: dict[str, Type | None] = {
+    "text": TEXT, "int": WHOLE, "number": NUMBER, "bool": BOOL, "any": None,
+}  # fmt: skip
 
 
 def read_call(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
@@ -131,9 +139,11 @@ def _signature(context: StepContext, node: Node) -> Signature | None:
         context.problems.add(
             "GD0482", f"no function `{name}` is registered", node.span,
             why=broken or "YAML names functions, and Python code alone registers them",
-            help=f"did you mean `{guess}`?" if guess
-            else "there are " + ", ".join(known) if known
-            else "mend the package that brings functions, or uninstall it",
+            help=respell(
+                node.span, guess,
+                "there are " + ", ".join(known) if known
+                else "mend the package that brings functions, or uninstall it",
+            ),
         )  # fmt: skip
     return found
 
@@ -151,7 +161,7 @@ def _arguments(
             context.problems.add(
                 "GD0482", f"`{signature.name}` takes no `{name}`", entry.key.span,
                 why=f"it is {signature.text}",
-                help=f"did you mean `{guess}`?" if guess else "it takes " + ", ".join(known),
+                help=respell(entry.key.span, guess, "it takes " + ", ".join(known)),
             )  # fmt: skip
             return None
     missing = [name for name, _ in signature.arguments if name not in written]

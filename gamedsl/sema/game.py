@@ -16,6 +16,7 @@ from gamedsl.ir.types import BOOL, NUMBER, PerSeat, Type
 from gamedsl.sema.actions import DeclaredActions, declare_actions, is_declared_form
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
+from gamedsl.sema.direct_values import bind_values
 from gamedsl.sema.game_checks import check_acting_roles, check_assigned_state, check_game
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document, find
@@ -32,7 +33,7 @@ from gamedsl.sema.rewards import read_reward
 from gamedsl.sema.roles import declare_referees, declare_roles, read_swaps
 from gamedsl.sema.scope import Namespace, StreamName, is_reserved_stream
 from gamedsl.sema.state import States
-from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext
+from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext, UseBudget
 from gamedsl.sema.step_readers import read_program, read_step
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
@@ -46,20 +47,23 @@ def build_game(
     document: Document, params: Map[str, Any] | None, problems: Problems
 ) -> GameIR | None:
     """Returns the game, or None with the problems found. `params` override the file's defaults."""
-    return build_stage(document, entries_of(params, "--param"), problems, (document.name,))
+    given = entries_of(params, "--param")
+    return build_stage(document, given, problems, (document.name,), UseBudget())
 
 
 def build_stage(
-    document: Document, given: Map[str, Entry], problems: Problems, chain: tuple[str, ...]
-) -> GameIR | None:
-    """Builds a game with params given as entries, inside the games of `chain`.
+    document: Document, given: Map[str, Entry], problems: Problems, chain: tuple[str, ...],
+    budget: UseBudget,
+) -> GameIR | None:  # fmt: skip
+    """Builds a game with params given as entries, inside the games of `chain`; what it uses is of
+    the budget that they share.
 
     State that starts as none has the type of what is assigned to it, which is known once the
     game has been read: it is then read again, knowing it."""
     learned: dict[str, Type] = {}
     for _ in range(MAX_ROUNDS):
         found = Problems()
-        reader = GameReader(document, given, found, chain, learned)
+        reader = GameReader(document, given, found, chain, budget, learned)
         ir = reader.read()
         if reader.typer.context.learned == learned:
             break
@@ -77,6 +81,7 @@ class GameReader:
         given: Map[str, Entry],
         problems: Problems,
         chain: tuple[str, ...],
+        budget: UseBudget,
         learned: Map[str, Type],
     ) -> None:
         self.document, self.root, self.near = document, document.root, document.files[0]
@@ -84,7 +89,7 @@ class GameReader:
         self.names = Namespace()
         self.typer = Typer(self.names, problems)
         self.typer.context.learned = dict(learned)
-        self.stages = Stages(build_stage, chain)
+        self.stages = Stages(build_stage, chain, budget)
 
     @property
     def inner(self) -> bool:
@@ -99,7 +104,7 @@ class GameReader:
         folded = params.declare(root.get("params"))
         roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
         referees = declare_referees(root.get("referees"), names, problems)
-        types = Types(self.typer, self.near)
+        types = Types(self.typer)
         types.declare(root.get("types"))
         state = States(types).declare(root.get("state"))
         Data(types).declare(root.get("data"))
@@ -151,7 +156,9 @@ class GameReader:
             ),
         )
         check_game(ir, root, context, inner=self.inner)
-        return None if problems.errors else ir
+        if problems.errors:
+            return None
+        return ir if self.inner else bind_values(ir)
 
     def roles_of_stage(self) -> Node | None:
         """Returns the roles of a game that has none of its own: those of the stage that it
@@ -248,7 +255,8 @@ def read_no_move(node: Node | None) -> NoMove:
     match node:
         case Scalar(text="pass" | "end" as word):
             return word
-    return "error"
+        case _:  # also where nothing is written
+            return "error"
 
 
 def read_settings(node: Node | None, prefix: str = "") -> list[Setting]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain, islice
 
 from gamedsl.bounds.payoff_bounds import payoff_bounds
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Fix, respell
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import add_entry, delete_entry
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
@@ -15,6 +19,9 @@ from gamedsl.ir.types import NONE
 from gamedsl.sema.replies import ON_INVALID_KEYS
 from gamedsl.sema.scope import Namespace
 from gamedsl.sema.step_context import StepContext
+
+MOST_UNREAD = 100
+"""Params that are reported as unread."""
 
 _WORD = re.compile(r"(?<!\w)(?<!(?<!\.)\.)[A-Za-z_]\w*")
 """A name, and none behind a point: `rank` of `card.rank` is a field, but `n` of `1..n` a name."""
@@ -83,27 +90,31 @@ def check_offered_actions(root: Mapping, context: StepContext) -> None:
 
 def check_read_params(root: Mapping, problems: Problems) -> None:
     """Warns of a param whose name stands nowhere else in the file (GD0452), such as a misspelt one
-    of the game that the file extends."""
+    of the game that the file extends; of the first `MOST_UNREAD` of them."""
     section = root.get("params")
     if not isinstance(section, Mapping) or problems.errors:
         return
     about = root.get("about")
     read = set(_words(root, section, *([about] if about is not None else [])))
     known = [entry.key.text for entry in section]
-    for entry in section:
-        name = entry.key.text
-        others = {word for other in section if other is not entry for word in _words(other.value)}
-        if name in read | others:
-            continue
+    words = [set(_words(entry.value)) for entry in section]
+    readers = Counter(chain.from_iterable(words))
+    unread = (
+        entry.key
+        for entry, own in zip(section, words, strict=True)
+        if entry.key.text not in read and readers[entry.key.text] == (entry.key.text in own)
+    )
+    for key in islice(unread, MOST_UNREAD):
+        name = key.text
         guess = did_you_mean(name, [other for other in known if other != name])
         place = section.entry(guess) if guess else None
         problems.add(
             "GD0452",
             f"nothing reads the param `{name}`",
-            entry.key.span,
+            key.span,
             why="its name stands nowhere else",
             notes=(Note(place.key.span, "declared here"),) if place else (),
-            help=f"did you mean `{guess}`?" if guess else "delete it",
+            help=respell(key.span, guess, Fix("delete it", delete_entry(key.span))),
             severity="warning",
         )
 
@@ -165,6 +176,13 @@ def check_forfeit_price(ir: GameIR, node: Node | None, problems: Problems) -> No
             why="no `pay`, and its payoffs have no least amount",
             help="add `on_invalid: {then: forfeit, pay: -1}`" if node is None
             else f"add `{role}: {{then: {rule.then}, pay: -1}}`" if by_role and entry is None
-            else "add `pay: -1`",
+            else _priced(own if entry is None else entry.value),
         )  # fmt: skip
         return
+
+
+def _priced(rule: Node | None) -> Fix:
+    """Returns the fix that adds a price to a rule for invalid replies."""
+    entries = rule.entries if isinstance(rule, Mapping) else ()
+    edits = add_entry(entries[0].key.span, "pay: -1") if entries else ()
+    return Fix("add `pay: -1`", edits)

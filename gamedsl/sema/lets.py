@@ -58,7 +58,7 @@ def declare_lets(
 def _parameters(
     entry: Entry, head: re.Match[str], names: Namespace, problems: Problems
 ) -> tuple[ast.Name, ...] | None:
-    """Reads the names between the brackets, each a new one; none of them without brackets."""
+    """Reads the names between the brackets, which are local; none without brackets."""
     if head[2] is None:
         return ()
     found: list[ast.Name] = []
@@ -77,7 +77,7 @@ def _parameters(
                 help="write `name(a, b): …`, or `name: …` without parameters",
             )
             return None
-        first = next((p.span for p in found if p.id == text), names.anywhere(text))
+        first = next((p.span for p in found if p.id == text), names.lasting(text))
         if report_taken(text, span, first, problems):
             return None
         found.append(ast.Name(span, text))
@@ -92,8 +92,8 @@ def typed_lets(typer: Typer) -> tuple[Let, ...]:
             if declared.slot and declared.type is None:
                 continue
             typer.let_type(declared, declared.span)
-            body = typer.context.lets.get(declared.name, NOTHING)
-            parameters = tuple(p.id for p in declared.parameters)
-            name = declared.name
-            lets[name] = Let(name, parameters, body, declared.per_seat, declared.span)
+            for one in (declared, *declared.instances):
+                body = typer.context.lets.get(one.name, NOTHING)
+                parameters = tuple(p.id for p in one.parameters)
+                lets[one.name] = Let(one.name, parameters, body, one.per_seat, one.span)
     return tuple(lets.values())

@@ -1,24 +1,29 @@
 """Files found by name, and `extends` chains merged into one tree.
 
-A name means the file `<name>.yaml` beside the file that uses it, else a shipped one. A file never
-finds itself, so that a local `tic_tac_toe.yaml` may extend the shipped one. Every node of a merged
-tree keeps the place in the file that wrote it.
+A name means the file `<name>.yaml` beside the file that uses it, else a shipped one. A link that
+leads out of that folder is no file beside it. A file never finds itself, so that a local
+`tic_tac_toe.yaml` may extend the shipped one. Every node of a merged tree keeps the place in the
+file that wrote it.
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from gamedsl.diagnostics.model import Note, Problems
+from gamedsl.diagnostics.fixes import Edit, Fix, respell
+from gamedsl.diagnostics.model import Diagnostic, Note, Problems
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source import loader
+from gamedsl.frontend.source.edits import delete_entry
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
+from gamedsl.storage.reader import FileRefused, read_head, resolve
 
 Kind = Literal["game", "protocol", "reward"]
 
@@ -30,7 +35,15 @@ MERGED = frozenset(
 )
 """Sections that `extends` merges entry by entry when both files write them as maps."""
 
-_NAME = re.compile(r"[a-z][a-z0-9_]*")
+LANGUAGE = 1
+"""The newest version of the language, and so far the only one."""
+
+VERSION_KEY = "gamedsl"
+
+MOST_BASES = 20
+"""Files of one `extends` chain."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_]{0,199}")  # a name of a file, which may have 255 bytes
 _KIND_LINE = re.compile(r"^(game|protocol|reward)[ \t]*:", re.MULTILINE)
 
 
@@ -84,7 +97,7 @@ def locate(kind: Kind, name: str, near: Path) -> Path | None:
     kind."""
     if not _NAME.fullmatch(name):
         return None
-    local = Path(near).parent / f"{name}.yaml"
+    local = _beside(name, near)
     if not _is_same_file(local, near) and _kind_of(local) == kind:
         return local
     return _shipped_path(kind, name)
@@ -99,32 +112,95 @@ def _is_same_file(a: Path, b: Path) -> bool:
     return os.path.realpath(a) == os.path.realpath(b)
 
 
+def find_named_files(files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """Yields the files of words and rows that game files name, each with its path from the folder
+    of the game file. What may not be read for a game is left out."""
+    for file in files:
+        problems = Problems()
+        source = loader.read(file, problems)
+        root = loader.parse(source, problems) if source is not None else None
+        for name in map(os.path.normpath, dict.fromkeys(_named_in(root))):
+            below = loader.bounds_of(file.parent)
+            if Path(name).is_absolute() or ".." in Path(name).parts:
+                continue
+            try:
+                path = file.parent / name if below is None else resolve(file.parent / name, below)
+                if path.is_file():
+                    yield path, name
+            except (OSError, ValueError):
+                continue
+
+
+def _named_in(node: Node | None) -> Iterator[str]:
+    """Yields the values of the keys `file` below a node."""
+    for entry in node if isinstance(node, Mapping) else ():
+        if entry.key.text == "file" and isinstance(entry.value, Scalar):
+            yield entry.value.text
+        yield from _named_in(entry.value)
+
+
+def _beside(name: str, near: Path) -> Path:
+    """Returns the path of the file that a name would mean beside the file `near`."""
+    return Path(near).parent / f"{name}.yaml"
+
+
 def _kind_of(path: Path) -> str | None:
-    """Returns the kind that a file claims, from a glance at its beginning; None where it has
-    none."""
+    """Returns the kind that a file claims, from a glance at its beginning; None where it has none,
+    or may not be read for a file beside it."""
     try:
-        if not path.is_file():
-            return None
-        with path.open(encoding="utf-8", errors="replace") as stream:
-            found = _KIND_LINE.search(stream.read(1 << 14))
-    except OSError:
+        head = read_head(path, limit=1 << 14, below=loader.bounds_of(path.parent))
+    except FileRefused:
         return None
+    found = _KIND_LINE.search(head.decode("utf-8", errors="replace"))
     return found.group(1) if found else None
 
 
-def find(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> Document | None:
+def _report_unread(path: Path, problems: Problems, span: Span) -> bool:
+    """Whether a file is there and not read for the one beside it: a link out of the folder, or a
+    file in the root of the file system. Reported if so."""
+    below = loader.bounds_of(path.parent)
+    try:
+        if below is not None and (path.is_symlink() or path.exists()):
+            resolve(path, below)
+        return False
+    except FileRefused as error:
+        message = f"`{loader.display_name(path)}` cannot be read"
+        fix = "put a copy of the file in the place of the link"
+        if error.kind == "root":
+            fix = "move the files into a folder of their own"
+        problems.add("GD0424", message, span, why=error.reason, help=fix)
+        return True
+
+
+Loaded = dict[Path, tuple[Document | None, list[Diagnostic]]]
+"""Documents by their paths, and the problems in them, so that each file is read once."""
+
+
+def find(
+    kind: Kind, name: str, near: Path, problems: Problems, span: Span, loaded: Loaded | None = None
+) -> Document | None:
     """Returns the document that a name at `span` in the file `near` means, or None with a
-    problem."""
+    problem. `loaded` are those that were read before; this one is added."""
     path = _find_path(kind, name, near, problems, span)
-    return load_document(path, problems) if path is not None else None
+    if path is None:
+        return None
+    loaded = {} if loaded is None else loaded
+    if path not in loaded:
+        own = Problems()
+        loaded[path] = load_document(path, own), own.found
+    document, found = loaded[path]
+    problems.extend(found)
+    return document
 
 
-def find_used(kind: Kind, node: Node, near: Path, problems: Problems) -> Document | None:
+def find_used(
+    kind: Kind, node: Node, near: Path, problems: Problems, loaded: Loaded | None = None
+) -> Document | None:
     """Returns the document that a name, or a map with `use:`, refers to; None with a problem."""
     name = node.get("use") if isinstance(node, Mapping) else node
     if not isinstance(name, Scalar):
         return None
-    return find(kind, name.text, near, problems, name.span)
+    return find(kind, name.text, near, problems, name.span, loaded)
 
 
 def given_params(node: Node, *own: str) -> dict[str, Entry]:
@@ -153,7 +229,9 @@ def _find_path(kind: Kind, name: str, near: Path, problems: Problems, span: Span
 
 
 def _report_unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> None:
-    local = Path(near).parent / f"{name}.yaml"
+    local = _beside(name, near)
+    if _NAME.fullmatch(name) and _report_unread(local, problems, span):
+        return
     other = _kind_of(local) if _NAME.fullmatch(name) and not _is_same_file(local, near) else None
     if other is None:
         other = next((k for k in FOLDERS if k != kind and name in shipped(k)), None)
@@ -166,10 +244,10 @@ def _report_unknown(kind: Kind, name: str, near: Path, problems: Problems, span:
     if kind == "protocol":  # a game is used in the same way, as a stage
         known += [*_local_names("game", near), *shipped("game")]
     near_name = did_you_mean(name, known)
-    fix = f"did you mean `{near_name}`?" if near_name else _names(kind, near)
+    help = respell(span, near_name, _names(kind, near))
     message = f"there is no {kind} `{name}`"
     why = "neither beside this file nor shipped"
-    problems.add("GD0110", message, span, why=why, help=fix)
+    problems.add("GD0110", message, span, why=why, help=help)
 
 
 def _local_names(kind: Kind, near: Path) -> Iterator[str]:
@@ -194,7 +272,7 @@ def load_document(path: Path | str, problems: Problems) -> Document | None:
     root = chain.roots[-1]
     for child in reversed(chain.roots[:-1]):
         root = _merge(root, child, problems)
-    root = _without_section(root, "extends")
+    root = _without_section(_without_section(root, "extends"), VERSION_KEY)
     from gamedsl.frontend.schema.shape import REQUIRED, check_complete
 
     lacking = chain.kind == "game" and any(root.get(name) is None for name in REQUIRED)
@@ -206,42 +284,51 @@ def load_document(path: Path | str, problems: Problems) -> Document | None:
     return Document(chain.kind, chain.name, root, tuple(chain.paths))
 
 
-def _sections_from_uses(
-    root: Mapping, near: Path, problems: Problems, inside: tuple[Path, ...] = ()
-) -> set[str]:
+def _sections_from_uses(root: Mapping, near: Path, problems: Problems) -> set[str]:
     """Returns the sections that a file need not have, for what it uses: `roles` that a protocol
     names, the `payoffs` of inner games, or of streams that a reward file splits."""
+    protocol = root.get("protocol")
+    named = protocol.get("use") if isinstance(protocol, Mapping) else protocol
+    brought, used = _sections_from_steps(root, named)
+    pending, met = [(near, name, True) for name in used], set[Path]()
+    while pending:
+        by, name, written_here = pending.pop(0)
+        path = locate("protocol", name.text, by)
+        if path is None:
+            brought.add("payoffs")  # an inner game, by its name or by that of a param
+            itself = name.text == by.stem  # reported with the steps, as a game inside itself
+            if written_here and not itself and locate("game", name.text, by) is None:
+                _report_unknown("protocol", name.text, by, problems, name.span)
+                brought.add("roles")
+        elif path not in met:
+            met.add(path)
+            document = load_document(path, problems)
+            if document is not None:
+                more, names = _sections_from_steps(document.root, None)
+                brought |= more | ({"roles"} if document.root.get("roles") is not None else set())
+                pending += [(path, other, False) for other in names]
+    return brought
+
+
+def _sections_from_steps(root: Mapping, named: Node | None) -> tuple[set[str], list[Scalar]]:
+    """Returns the sections that a file's own steps stand for, and the names of the files that it
+    uses, the protocol `named` first."""
     from gamedsl.frontend.schema.key_rules import walk_steps
 
-    brought = set()
-    protocol, steps = root.get("protocol"), list(walk_steps(root.get("turns")))
-    named = protocol.get("use") if isinstance(protocol, Mapping) else protocol
+    brought, steps = set[str](), list(walk_steps(root.get("turns")))
     for step in steps:
         stream = step.get("pay")
         if isinstance(stream, Scalar) and (stream.text == "payoffs" or root.get("rewards")):
             brought.add("payoffs")
     if root.get("scores") is not None and root.get("rewards") is not None:
         brought.add("payoffs")
-    for name in (None if inside else named, *(step.get("use") for step in steps)):
-        if not isinstance(name, Scalar):
-            continue
-        path = locate("protocol", name.text, near)
-        if path is None:
-            brought.add("payoffs")  # an inner game, by its name or by that of a param
-            itself = name.text == near.stem  # reported with the steps, as a game inside itself
-            if not inside and not itself and locate("game", name.text, near) is None:
-                _report_unknown("protocol", name.text, near, problems, name.span)
-                brought.add("roles")
-            continue
-        used = load_document(path, problems) if path not in inside else None
-        if used is not None:
-            brought |= {"roles"} if used.root.get("roles") is not None else set()
-            brought |= _sections_from_uses(used.root, path, problems, (*inside, path))
-    return brought
+    names = (named, *(step.get("use") for step in steps))
+    return brought, [name for name in names if isinstance(name, Scalar)]
 
 
 def _load_chain(path: Path, problems: Problems) -> _Chain | None:
     chain: _Chain | None = None
+    met = {os.path.realpath(path)}
     while True:
         loaded = _load_one(path, problems)
         if loaded is None:
@@ -254,15 +341,26 @@ def _load_chain(path: Path, problems: Problems) -> _Chain | None:
         node = root.get("extends")
         if not isinstance(node, Scalar):
             return chain
-        itself = path.parent / f"{node.text}.yaml"
+        itself = _beside(node.text, path)
         if _is_same_file(itself, path) and locate("game", node.text, path) is None:
             _report_cycle(chain, path, problems)
             return None
         base = _find_path("game", node.text, path, problems, node.span)
         if base is None:
             return None
-        if any(_is_same_file(base, known) for known in chain.paths):
+        real = os.path.realpath(base)
+        if real in met:
             _report_cycle(chain, base, problems)
+            return None
+        met.add(real)
+        if len(met) > MOST_BASES:
+            problems.add(
+                "GD0126",
+                f"a game extends at most {MOST_BASES - 1} others, one after the other",
+                node.span,
+                why="one more",
+                help="write the sections of some of these files into one",
+            )
             return None
         path = base
 
@@ -296,19 +394,56 @@ def _load_one(path: Path, problems: Problems) -> tuple[Kind, str, Mapping] | Non
     from gamedsl.frontend.schema.shape import check_shape
 
     before = problems.count_errors()
+    if _is_of_later_version(root, problems):
+        return None
     check_shape(kind, root, problems)
     if problems.count_errors() > before:
         return None
-    head = root.entries[0].value
+    head = root.get(kind)
     assert isinstance(head, Scalar)
     return kind, head.text, root
 
 
-def _kind(root: Mapping, source: Source, problems: Problems) -> Kind | None:
+def _first_section(root: Mapping, section: str) -> tuple[Edit, ...]:
+    """Returns the edit that begins a file with a section."""
     if not root.entries:
+        return (Edit(root.span, section),)
+    start = root.entries[0].key.span.start
+    return (Edit(Span(root.span.source, start, start), f"{section}\n"),)
+
+
+def _moved_to_the_top(first: Span, entry: Entry) -> Fix:
+    """Returns the fix that moves a section of one line before the first."""
+    key, value = entry.key, entry.value
+    edits = delete_entry(key.span) if isinstance(value, Scalar) else ()
+    line = f"{key.text}: {value.span.text}\n"
+    top = (Edit(Span(first.source, first.start, first.start), line),) if edits else ()
+    return Fix(f"move `{key.text}:` to the top of the file", (*top, *edits))
+
+
+def _is_of_later_version(root: Mapping, problems: Problems) -> bool:
+    """Returns whether a file is written in a version of the language that is not read here.
+    Reported if so."""
+    node = root.get(VERSION_KEY)
+    version = node.value if isinstance(node, Scalar) else None
+    if node is None or not isinstance(version, int | Fraction) or version <= LANGUAGE:
+        return False
+    problems.add(
+        "GD0132",
+        f"this file is written in version {version} of the language",
+        node.span,
+        why=f"the newest that is read here is {LANGUAGE}",
+        help="install a newer gamedsl",
+    )
+    return True
+
+
+def _kind(root: Mapping, source: Source, problems: Problems) -> Kind | None:
+    entries = [entry for entry in root.entries if entry.key.text != VERSION_KEY]
+    if not entries:
         place, first = root.span, ""
     else:
-        place, first = root.entries[0].key.span, root.entries[0].key.text
+        place, first = entries[0].key.span, entries[0].key.text
     for kind in FOLDERS:
         if first == kind:
             return kind
@@ -316,10 +451,10 @@ def _kind(root: Mapping, source: Source, problems: Problems) -> Kind | None:
     near = did_you_mean(first, FOLDERS)
     stem = Path(source.name).stem
     name = stem if _NAME.fullmatch(stem) else "name"
+    begin = Fix(f"begin with `game: {name}`", _first_section(root, f"game: {name}"))
+    fix = respell(place, near, begin)
     if later:
-        fix = f"move `{later[0].key.text}:` to the top of the file"
-    else:
-        fix = f"did you mean `{near}`?" if near else f"begin with `game: {name}`"
+        fix = _moved_to_the_top(place, later[0])
     problems.add(
         "GD0105",
         "the first key says what a file is: `game`, `protocol` or `reward`",
@@ -408,6 +543,8 @@ def _overlay(
             f"there is no `{entry.key.text}` to delete",
             entry.key.span,
             why="not in the file that this one extends",
-            help=f"did you mean `{near}`?" if near else "delete this line",
+            help=respell(
+                entry.key.span, near, Fix("delete this line", delete_entry(entry.key.span))
+            ),
         )
     return tuple(result)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from gamedsl.bounds.loop_bounds import pass_bound
@@ -13,11 +15,12 @@ from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import walk
 from gamedsl.ir.program import AtBound, Block, Loop, Step
 from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, List, Number, Type
-from gamedsl.sema.bindings import declare_everywhere, declared_at
+from gamedsl.sema.bindings import declare_everywhere
 from gamedsl.sema.chance import values_of
 from gamedsl.sema.decisions import read_actors
+from gamedsl.sema.narrow import without
 from gamedsl.sema.options import PLAY
-from gamedsl.sema.scope import ParamName, StateName, report_taken
+from gamedsl.sema.scope import LoopName, Namespace, ParamName, report_taken
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.types import part_of
 
@@ -88,16 +91,16 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
         outside = replace(context, acting=None) if in_turn else context
         condition, learned = outside.condition(stays.value)
         facts |= learned
-    if order.name is not None:
-        _declare_loop_name(context, order.name, order.type)
-    elif each is not None:
+    if order.name is None and each is not None:
         seats = _possible_seats(context, order.items)
-    if isinstance(count, Scalar):
-        _declare_loop_name(context, count, WHOLE)
-    inner = replace(context, acting=seats, facts=facts)
-    with program.loop() as bound:
-        body = _read_body(inner, step.item)
-        until = _read_until(inner, step, stays, condition)
+    written = [(order.name, order.type)] if order.name is not None else []
+    written += [(count, WHOLE)] if isinstance(count, Scalar) else []
+    with _local_names(context, written) as local:
+        facts = without(facts, (name.text for name, _ in written))
+        inner = replace(context, acting=seats, facts=facts)
+        with program.loop() as bound:
+            body = _read_body(inner, step.item)
+            until = _read_until(inner, step, stays, condition)
     if problems.count_errors() > before:
         return ()
     passes, at_bound = _read_bound(context, step, body, order.cycle)
@@ -106,8 +109,8 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
     return (
         Loop(
             program.step_id("loop"), body, step.span, times, order.items, order.cycle,
-            item=order.name.text if order.name is not None else None,
-            count=count.text if isinstance(count, Scalar) else None,
+            item=local.get(order.name.text) if order.name is not None else None,
+            count=local.get(count.text) if isinstance(count, Scalar) else None,
             until=until, bound=passes, at_bound=at_bound, resets=tuple(dict.fromkeys(bound)),
             condition=condition,
         ),
@@ -177,15 +180,50 @@ def _possible_seats(context: StepContext, items: ir.Expr | None) -> tuple[str, .
     return seats
 
 
-def _declare_loop_name(context: StepContext, name: Scalar, type: Type) -> None:
-    """Declares a loop's item or count; another loop may use the name for the same type."""
-    known, program = context.names.declared.get(name.text), context.program
-    again = isinstance(known, StateName) and name.text in program.loop_names and known.type == type
-    first = declared_at(context, name.text)
-    if not again and not report_taken(name.text, name.span, first, context.problems):
-        declare_everywhere(context, name.text, StateName(type, name.span, fixed=True))
-        program.loop_names.add(name.text)
-    program.bind(name.text)
+@contextmanager
+def _local_names(
+    context: StepContext, written: list[tuple[Scalar, Type]]
+) -> Iterator[dict[str, str]]:
+    """Declares the item and the count of a loop for what is read inside it, and yields their names
+    in the IR by those written. What is around the loop has its names back behind it."""
+    typing, scopes = context.typer.context, (context.names, *context.outer)
+    local: dict[str, str] = {}
+    hidden: list[tuple[Namespace, str, LoopName]] = []
+    for name, type in written:
+        twice = next((n.span for n, _ in written if n.text == name.text and n is not name), None)
+        places = (twice, *(scope.lasting(name.text) for scope in scopes))
+        first = next((place for place in places if place is not None), None)
+        if report_taken(name.text, name.span, first, context.problems):
+            continue
+        for scope in scopes:
+            known = scope.declared.get(name.text)
+            if isinstance(known, LoopName):
+                hidden.append((scope, name.text, known))
+        variable = _loop_variable(context, name, type)
+        declare_everywhere(context, name.text, variable)
+        local[name.text] = variable.variable
+        context.program.bind(variable.variable)
+    with typing.scope(typing.scoped | local.keys()):
+        yield local
+    for scope, text, known in hidden:
+        scope.declared[text] = known
+
+
+def _loop_variable(context: StepContext, name: Scalar, type: Type) -> LoopName:
+    """Returns the variable of a loop. Loops one after another that give a name to one type share
+    it; a loop inside another of that name has one of its own."""
+    known = context.names.loops.setdefault(name.text, [])
+    around = context.names.declared.get(name.text)
+    is_inside = name.text in context.typer.context.scoped
+    for shared in known:
+        if shared.type == type and not (is_inside and shared == around):
+            return shared
+    actions = context.declared_actions
+    taken = actions is not None and name.text in actions.arguments
+    number = len(known) + 1 + taken
+    variable = name.text if number == 1 else f"{name.text}.{number}"
+    known.append(LoopName(type, name.span, variable))
+    return known[-1]
 
 
 def _read_bound(
@@ -200,6 +238,8 @@ def _read_bound(
         match limit.get("then"):
             case Scalar(text="end" | "go_on" as way):
                 at_bound = way
+            case _:  # without `then`, an error
+                pass
         limit = limit.get("n")
     if isinstance(limit, Scalar):
         known = context.names.declared.get(limit.text)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
@@ -28,13 +29,16 @@ from gamedsl.ir.types import (
     Type,
     Union,
     fits,
+    join,
     plain,
 )
+from gamedsl.sema.named_values import value_of
 from gamedsl.sema.scope import (
     ANY,
     ArgumentName,
     DataName,
     LetName,
+    LoopName,
     ParamName,
     StateName,
     StreamName,
@@ -42,6 +46,9 @@ from gamedsl.sema.scope import (
     VariableName,
 )
 from gamedsl.sema.typing_context import Infer, TypingContext, never
+
+MAX_INSTANCES = 16
+"""Types of arguments, beyond those of its first use, for which a let is typed."""
 
 
 class NameResolver:
@@ -56,7 +63,17 @@ class NameResolver:
         context, names = self.context, self.context.names
         if node.id in context.locals:
             return ir.Local(context.locals[node.id], node.span, node.id)
-        for enum in _enums(expected):
+        match names.declared.get(node.id):
+            case LoopName() as loop:
+                if node.id in context.scoped:
+                    return ir.Read(loop.type, node.span, loop.variable)
+                if self.is_ambiguous(node, loop, expected):
+                    return never(node)
+            case ArgumentName(type=type) if node.id in context.scoped:
+                return ir.Read(type, node.span, node.id)
+            case _:  # no local name
+                pass
+        for enum in enums_in(expected):
             if node.id in enum.members:
                 return ir.Const(enum, node.span, node.id)
         special = self.seat_word(node)
@@ -72,6 +89,8 @@ class NameResolver:
                 return never(node)
             case StateName(type=type) | ArgumentName(type=type):
                 return ir.Read(type, node.span, node.id)
+            case LoopName() as loop:
+                return ir.Read(loop.type, node.span, loop.variable)
             case TypeName() as declared:
                 if isinstance(expected, Set):
                     values = frozenset(value for _, value in declared.choices)
@@ -91,6 +110,32 @@ class NameResolver:
         if only is not None:
             return ir.Const(only, node.span, node.id)
         return report_unknown_name(context, node)
+
+    def is_ambiguous(self, node: ast.Name, loop: LoopName, expected: Type | None) -> bool:
+        """Whether the name of a loop's variable, read outside the loop, may also mean an enum value
+        or the variable of another loop. Reported if so."""
+        names = self.context.names
+        others = [other for other in names.loops[node.id] if other != loop]
+        value = names.members.get(node.id)
+        if value is not None and any(
+            node.id in enum.members and join(enum, loop.type) is None for enum in enums_in(expected)
+        ):
+            return False
+        if value is None and not others:
+            return False
+        place = value or others[0].span
+        self.context.problems.add(
+            "GD0319",
+            f"`{node.id}` has two meanings here",
+            node.span,
+            why="outside the loop, the name is not the loop's alone",
+            notes=(
+                Note(loop.span, "the variable of a loop"),
+                Note(place, "an option, or a value of a type" if value else "that of another"),
+            ),
+            help=_qualified(self.context, node.id, "give the variable of the loop another name"),
+        )
+        return True
 
     def seat_word(self, node: ast.Name) -> ir.Expr | None:
         """Returns `me`, `other`, `others` or `roles`; None for any other name."""
@@ -119,8 +164,16 @@ class NameResolver:
                 notes=(Note(let.span, "declared here"),),
             )
             return never(node)
-        type = self.let_type(let, node.span, tuple(a.type for a in arguments))
-        type = self.widened(let, node.span, type, tuple(a.type for a in arguments))
+        types = tuple(a.type for a in arguments)
+        type = self.let_type(let, node.span, types)
+        type = self.widened(let, node.span, type, types)
+        instance = self.instance(let, node.span, types)
+        if instance is not None:
+            let, type = instance, self.let_type(instance, node.span)
+        arguments = tuple(
+            argument if fits(argument.type, wanted_type) else value_of(argument)
+            for argument, wanted_type in zip(arguments, let.types, strict=True)
+        )
         for argument, wanted_type in zip(arguments, let.types, strict=True):
             if not fits(argument.type, wanted_type):
                 self.context.problems.add(
@@ -140,6 +193,27 @@ class NameResolver:
             _report_no_me(self.context, node, message)
             return never(node)
         return ir.LetMap(PerSeat(type), node.span, let.name)
+
+    def instance(self, let: LetName, use: Span, types: tuple[Type, ...]) -> LetName | None:
+        """Returns the instance of a let for arguments that do not fit its first use's: its body is
+        typed anew for them. None where they fit, or where it is wrong for them."""
+        if takes(let, types) or NEVER in types:
+            return None
+        for known in let.instances:
+            if takes(known, types):
+                return known
+        if types in let.refused or len(let.instances) + len(let.refused) >= MAX_INSTANCES:
+            return None
+        name = f"{let.name}.{len(let.instances) + 2}"
+        new = LetName(name, let.parameters, let.body, let.span, scope=let.scope)
+        with self.context.collecting() as found:
+            self.let_type(new, use, types)
+        if found.errors:
+            let.refused.append(types)
+            return None
+        self.context.problems.extend(found.found)
+        let.instances.append(new)
+        return new
 
     def widened(self, let: LetName, use: Span, type: Type, arguments: tuple[Type, ...]) -> Type:
         """Returns the type of a let; where it was first called with whole numbers, and now with
@@ -180,6 +254,11 @@ class NameResolver:
                 let.type, let.per_seat = body.type, self.context.uses_me
             self.context.lets[let.name] = body
         return let.type
+
+
+def takes(let: LetName, types: tuple[Type, ...]) -> bool:
+    """Whether a typed let takes arguments of these types."""
+    return all(map(fits, types, let.types))
 
 
 def all_values(declared: TypeName, span: Span) -> ir.Const:
@@ -257,13 +336,12 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
     if name in context.names.roles:
         report_role_as_seat(context, node)
         return never(node)
-    why, help = "not declared", ""
+    guess = did_you_mean(name, context.names.all())
+    why, help = "not declared", respell(node.span, guess)
     notes: tuple[Note, ...] = ()
-    guess = did_you_mean(name, list(context.names.all()))
     if ANY in context.names.broken and not guess:
         return never(node)
     if guess:
-        help = f"did you mean `{guess}`?"
         place = context.names.anywhere(guess)
         notes = (Note(place, f"`{guess}` is declared here"),) if place else ()
     if name in functions():
@@ -272,19 +350,27 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         why, help = "not known yet", f"params are worked out in order: move `{name}` up"
         notes = (Note(context.names.later[name], "declared here"),)
     if any(name in enum.members for enum in context.names.enums):
-        why, help, notes = "several decisions have this option", _qualified(context, name), ()
+        why, notes = "several decisions have this option", ()
+        help = _qualified(context, name, "compare it with a variable, such as `move == …`")
     context.problems.add(
-        "GD0301", f"unknown name `{name}`", node.span, why=why, help=help, notes=notes
-    )
+        "GD0301",
+        f"unknown name `{name}`",
+        node.span,
+        why=why,
+        help=help,
+        notes=notes,
+        cause=f"name {name}",
+    )  # fmt: skip
     return never(node)
 
 
-def _qualified(context: TypingContext, member: str) -> str:
-    """Returns the fix that tells several options of one name apart."""
+def _qualified(context: TypingContext, member: str, otherwise: str) -> str:
+    """Returns the fix that names the type of a value; `otherwise` for a value of no declared
+    type."""
     for name, declared in context.names.declared.items():
         if isinstance(declared, TypeName) and member in dict(declared.choices):
             return f"say of which type: `{name}.{member}`"
-    return "compare it with a variable, such as `move == …`"
+    return otherwise
 
 
 def report_role_as_seat(context: TypingContext, node: ast.Name) -> None:
@@ -301,7 +387,7 @@ def report_role_as_seat(context: TypingContext, node: ast.Name) -> None:
     )
 
 
-def _enums(expected: Type | None) -> tuple[Enum, ...]:
+def enums_in(expected: Type | None) -> tuple[Enum, ...]:
     """Returns the enums whose values an expected type has."""
     wanted = None if expected is None else plain(expected)
     if isinstance(wanted, Union):

@@ -6,6 +6,8 @@ that is written twice has one value; it is known by its text (names, roles and i
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
 from typing import assert_never
 
 from gamedsl.frontend.syntax import ast
@@ -33,6 +35,12 @@ def key(node: ast.Node) -> str:
             assert_never(node)
 
 
+def without(known: Facts, names: Iterable[str]) -> Facts:
+    """Returns the facts that read none of these names, which mean something else from here on."""
+    gone = set(names)
+    return frozenset(fact for fact in known if gone.isdisjoint(re.findall(r"\w+", fact)))
+
+
 def facts(test: ast.Node, holds: bool) -> Facts:
     """Returns the expressions that are not none if a test holds, or if it does not."""
     match test:
@@ -45,4 +53,6 @@ def facts(test: ast.Node, holds: bool) -> Facts:
             for side, other in ((left, right), (right, left)):
                 if isinstance(other, ast.Literal) and other.value is None:
                     return frozenset({key(side)} if (op == "!=") == holds else ()) - {""}
+        case _:  # any other test says nothing, which is safe
+            pass
     return frozenset()

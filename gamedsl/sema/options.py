@@ -29,6 +29,7 @@ from gamedsl.ir.types import (
     PerValue,
     Type,
     domain,
+    infinite_part,
     join,
     range_type,
 )
@@ -36,7 +37,7 @@ from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import Namespace, TypeName, report_taken
 from gamedsl.sema.type_errors import report_per_role
 from gamedsl.sema.typer import Typer
-from gamedsl.sema.values import constant, syntax, why_undefined
+from gamedsl.sema.values import constant, read_items, syntax, why_undefined
 
 MAX_OPTIONS = 4096
 """Options of one decision."""
@@ -60,7 +61,7 @@ def read_options(node: Node, typer: Typer, *, me: bool = False) -> OptionSet | N
     problems = typer.problems
     before = problems.count_errors()
     if isinstance(node, Sequence):
-        options = _listed_options(node, typer.names, problems)
+        options = _listed_options(node, typer)
     elif isinstance(node, Mapping):
         options = _mapped_options(node, typer)
     else:
@@ -87,30 +88,15 @@ def few(count: int, span: Span, problems: Problems) -> bool:
     return True
 
 
-def _listed_options(node: Sequence, names: Namespace, problems: Problems) -> OptionSet | None:
-    """Reads `[stag, hare]`, `[1, 2, 3]`, or `[ann, bob]`: names of roles are roles."""
-    seen: dict[str, Span] = {}
-    choices = []
-    for item in node:
-        assert isinstance(item, Scalar)
-        number = not isinstance(item.value, str)
-        value: Any = item.value if number else item.text
-        if number and item.value is not None and item.value == int(item.value):
-            value = int(item.value)
-        name = name_of(value)
-        seen[name] = item.span
-        choices.append(Choice(name, value, item.span))
-    kinds = {type(c.value) is str for c in choices}
-    if len(kinds) > 1:
-        odd = next(c for c in choices if (type(c.value) is str) != (type(choices[0].value) is str))
-        problems.add(
-            "GD0404",
-            "options are all names or all numbers",
-            odd.span or node.span,
-            why="not as the first",
-            help="to give names numbers, write a map: `{low: 1, high: 2}`",
-        )
+def _listed_options(node: Sequence, typer: Typer) -> OptionSet | None:
+    """Reads `[stag, hare]`, `[1, 2, 3]`, `[pass, 1..3]`, whose options are names, or `[ann, bob]`:
+    names of roles are roles."""
+    names, problems = typer.names, typer.problems
+    items = read_items(node, typer)
+    if items is None:
         return None
+    seen = {name_of(value): item.span for value, item in items}
+    choices = [Choice(name_of(value), value, item.span) for value, item in items]
     if not choices:
         return OptionSet((), WHOLE)
     if not isinstance(choices[0].value, str):
@@ -121,8 +107,8 @@ def _listed_options(node: Sequence, names: Namespace, problems: Problems) -> Opt
     known = next((e for e in names.enums if e.name and {*members} <= {*e.members}), None)
     if known is not None:
         return OptionSet(tuple(choices), known)
-    for member in members:
-        if not report_taken(member, seen[member], names.place(member), problems):
+    for member in filter(str.isidentifier, members):
+        if not report_taken(member, seen[member], names.lasting(member), problems):
             names.members.setdefault(member, seen[member])
     return OptionSet(tuple(choices), enum_of(members, names))
 
@@ -216,14 +202,21 @@ def listed_values(
         free = [part.name for part in ir.walk(typed)
                 if isinstance(part, ir.Read) and part.type in (WHOLE, NUMBER)]  # fmt: skip
         place = names.place(free[0]) if free else None
+        part = infinite_part(of, names.seats)
         problems.add(
             "GD0427",
             "it is not known which values there can be here",
             typed.span,
-            why=f"each is {of}, without bounds",
+            why=f"its field `{part[0]}` is {part[1]}, without bounds"
+            if part[0]
+            else f"each is {of}, without bounds",
             notes=(Note(place, f"`{free[0]}` has no range"),) if place else (),
             help="give it a type with a range, such as `{of: 0..10, start: 0}`"
             if place
+            else f"give the field a range, such as `{part[0].rpartition('.')[2]}: 0..10`"
+            if part[0] and isinstance(part[1], Number)
+            else f"give the field finite values: no text, list or bag is one of `{part[0]}`"
+            if part[0]
             else "write a range, such as `1..6`"
             if isinstance(of, Number)
             else "choose from single values: a range, names, roles, or records of these",

@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
@@ -37,7 +38,7 @@ from gamedsl.ir.types import (
     join,
     range_type,
 )
-from gamedsl.sema.scope import LetName, Namespace, ParamName, report_taken
+from gamedsl.sema.scope import LetName, LoopName, Namespace, ParamName, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, syntax
 
@@ -78,7 +79,9 @@ class Params:
         for entry in entries:
             name, span = entry.key.text, entry.key.span
             earlier = self.names.declared.get(name)
-            first = earlier.span if earlier is not None else None
+            first = None
+            if earlier is not None and not isinstance(earlier, LoopName):
+                first = earlier.span
             if report_taken(name, span, first, self.problems):
                 continue
             if is_expression(entry.value) and self.is_let(entry):
@@ -106,7 +109,7 @@ class Params:
                 f"{self.what} has no param `{entry.key.text}`",
                 entry.key.span,
                 why=f"its params: {shown}" if shown else "it has none",
-                help=f"did you mean `{guess}`?" if guess else "",
+                help=respell(entry.key.span, guess),
             )
         return bool(strangers)
 

@@ -10,6 +10,7 @@ from itertools import product
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Node, Scalar, Sequence
@@ -316,7 +317,8 @@ class TextTableReader:
             piece.span,
             why="it can choose " + ", ".join(key.names[:6]),
             notes=(Note(place, "declared here" if guess else "its actions"),) if place else (),
-            help=f"did you mean `{guess}`?" if guess else "",
+            help=respell(piece.span, guess),
+            cause=f"name {piece.text}" if piece.text else "",
         )
         return None
 

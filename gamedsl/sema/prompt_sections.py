@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import respell_key
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Labels, Template, Window
 from gamedsl.ir.program import Choose
@@ -170,9 +172,11 @@ def _check_window(
         notes=tuple(
             Note(step.span, "this it says") for step in spoken if step.variable == guess
         )[:1],
-        help=f"did you mean `{guess}`?" if guess
-        else "it says " + ", ".join(f"`{one}`" for one in said) if said
-        else f"add a step: `{{role: {seat}, say: {window.since}, max_tokens: 100}}`",
+        help=respell(
+            window.span, guess,
+            "it says " + ", ".join(f"`{one}`" for one in said) if said
+            else f"add a step: `{{role: {seat}, say: {window.since}, max_tokens: 100}}`",
+        ),
     )  # fmt: skip
     return False
 
@@ -204,7 +208,8 @@ def _masked_labels(node: Mapping) -> Labels:
     match node.get("per"):
         case Scalar(text="game" | "episode" as per):
             return Labels("masked", name, per, span=node.span, places=places)
-    return Labels("masked", name, span=node.span, places=places)
+        case _:  # without `per`, the default of `Labels`
+            return Labels("masked", name, span=node.span, places=places)
 
 
 def _labels_by_type(
@@ -231,7 +236,7 @@ def _labels_by_type(
                 "GD0422", f"unknown type `{entry.key.text}`", entry.key.span,
                 why="not declared under `types`",
                 notes=(Note(place, "declared here"),) if place else (),
-                help=f"did you mean `{guess}`?" if guess else "known: " + ", ".join(types),
+                help=respell_key(entry.key.span, guess, "known: " + ", ".join(types)),
             )  # fmt: skip
             continue
         labels = _masked_labels(entry.value)

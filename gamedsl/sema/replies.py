@@ -6,8 +6,10 @@ from fractions import Fraction
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import Fix, respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import add_entry
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
 from gamedsl.ir.game import Role
 from gamedsl.ir.program import Choose
@@ -104,7 +106,8 @@ def _read_rule(
             "GD0484", "`then: play` names the option that is taken", place.span,
             why="no `play:`" if play is None else f"`then: {how}` takes none",
             help="write `then: play`, or leave `play` out" if play is not None
-            else f"add `play: {one}`" if one is not None
+            else Fix(f"add `play: {one}`", add_entry(node.entries[0].key.span, f"play: {one}"))
+            if one is not None
             else "there is no option to take: write `then: skip`",
         )  # fmt: skip
     return OnInvalid(
@@ -153,8 +156,10 @@ def _check_play(
                 "GD0484", f"`{role.name}` never has an option `{play}`", written.span,
                 why="taken in place of an invalid reply",
                 notes=(Note(place, "written here"),) if place else (),
-                help=f"did you mean `{guess}`?" if guess
-                else "the options: " + ", ".join(list(options)[:8]) if options
-                else "it has no options to choose from: write `then: skip`",
+                help=respell(
+                    written.span, guess,
+                    "the options: " + ", ".join(list(options)[:8]) if options
+                    else "it has no options to choose from: write `then: skip`",
+                ),
             )  # fmt: skip
             return

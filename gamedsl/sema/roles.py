@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
@@ -153,6 +154,7 @@ def entries_by_seat(
     Reports names that are no role, and seats that are in `given` by then, which the caller fills;
     `title` is what the map gives each seat, such as "the view".
     """
+    places: dict[str, Span] = {}
     for entry in section:
         name = entry.key.text
         seats = names.seats_of(name)
@@ -161,14 +163,18 @@ def entries_by_seat(
         taken = [seat for seat in seats if seat in given]
         if taken:
             plural = title.endswith("s")
+            first = places.get(taken[0])
             problems.add(
                 "GD0319",
                 f"{title} of `{taken[0]}` {'are' if plural else 'is'} given twice",
                 entry.key.span,
                 why="the second time",
+                notes=(Note(first, "the first time"),) if first else (),
                 help=f"give {'them' if plural else 'it'} under `{name}`, or for each seat of it, "
                 "not both",
             )
+        for seat in seats:
+            places.setdefault(seat, entry.key.span)
         yield entry, seats
 
 
@@ -201,5 +207,6 @@ def unknown_role(
         notes=(Note(place, "declared here" if guess else "the roles are declared here"),)
         if place
         else (),
-        help=f"did you mean `{guess}`?" if guess else help or "the roles: " + ", ".join(shown[:8]),
+        help=respell(span, guess, help or "the roles: " + ", ".join(shown[:8])),
+        cause=f"name {name}" if name else "",
     )

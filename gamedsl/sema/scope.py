@@ -15,6 +15,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.frontend.syntax import ast
 from gamedsl.frontend.syntax.parser import KEYWORDS
+from gamedsl.ir.graphs import Adjacency
 from gamedsl.ir.types import Enum, Type
 
 MEANINGS = ("me", "other", "others", "roles")
@@ -49,12 +50,22 @@ class VariableName:
 
 @dataclass(frozen=True, slots=True)
 class StateName:
-    """A declared state variable; also the item and the count of a loop, which are `fixed`: no
-    statement may assign them."""
+    """A declared state variable."""
 
     type: Type
     span: Span
-    fixed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LoopName:
+    """The item or the count of a loop. It is local to the loop: there, the name means it, whatever
+    else has the name. Elsewhere it is read as a step's variable is, where no other loop and no
+    enum value shares its name."""
+
+    type: Type
+    span: Span
+    variable: str
+    """Its name in the IR, which is another where two loops share a name and not a type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +83,8 @@ class TypeName:
     type: Type
     choices: tuple[tuple[str, Any], ...]
     span: Span
+    graph: Adjacency | None = None
+    """The graph whose nodes are its values, if edges are declared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,13 +120,19 @@ class LetName:
     per_seat: bool = False
     scope: Namespace | None = None
     """The names of the file that wrote it; None where there is only one file."""
+    instances: list[LetName] = field(default_factory=list)
+    """The same let for arguments of other types: other collections, say. Each has a name in the IR
+    and a typed body of its own."""
+    refused: list[tuple[Type, ...]] = field(default_factory=list)
+    """The types of arguments for which its body is wrong."""
     slot: bool = False
     """Whether it is a protocol's param: then it may stand for `actions` or a type, as options."""
 
 
 Declared = (
-    ParamName | VariableName | StateName | ArgumentName | TypeName | DataName | StreamName | LetName
-)
+    ParamName | VariableName | StateName | LoopName | ArgumentName | TypeName | DataName
+    | StreamName | LetName
+)  # fmt: skip
 
 
 @dataclass
@@ -139,6 +158,8 @@ class Namespace:
     """The seats of those who act and have no payoff; they are not among `seats`."""
     hidden: set[str] = field(default_factory=set)
     """Names of lets that only one use of a protocol can say, shared by all scopes of a game."""
+    loops: dict[str, list[LoopName]] = field(default_factory=dict)
+    """The variables of loops by their names, one for each type, shared by all scopes of a game."""
     later: dict[str, Span] = field(default_factory=dict)
     """Params that stand further down, which a param above them may not read."""
 
@@ -162,6 +183,11 @@ class Namespace:
         if name in self.declared:
             return self.declared[name].span
         return self.role_spans.get(name)
+
+    def lasting(self, name: str) -> Span | None:
+        """Returns the declaration of a param, variable, let or role; None for a name that is local
+        to loops, which values and other locals may share."""
+        return None if isinstance(self.declared.get(name), LoopName) else self.place(name)
 
     def anywhere(self, name: str) -> Span | None:
         """Returns the declaration of a name, options included."""

@@ -103,10 +103,10 @@ def _build(context: StepContext, name: Scalar, given: dict[str, Entry]) -> GameI
         return None
     source = name.span.source  # the file that names the game, which may be another than this
     near = source.folder / Path(source.name).name
-    document = find("game", name.text, near, problems, name.span)
-    if document is None:
+    document = find("game", name.text, near, problems, name.span, stages.budget.loaded)
+    if document is None or not stages.can_use(document, name.span, problems):
         return None
-    return stages.build(document, given, problems, (*chain, name.text))
+    return stages.build(document, given, problems, (*chain, name.text), stages.budget)
 
 
 def _embed(context: StepContext, inner: GameIR, weight: ir.Expr, span: Span) -> program.Stage:
@@ -261,7 +261,8 @@ class Renamer:
             case program.Action():
                 parameters = ((self.named(name), self(source)) for name, source in part.parameters)
                 return {"parameters": tuple(parameters)}
-        return {}
+            case _:  # any other part names none
+                return {}
 
     def amounts(self, amounts: tuple[tuple[str, ir.Expr], ...]) -> tuple[tuple[str, ir.Expr], ...]:
         return tuple((self.seats[seat], self(amount)) for seat, amount in amounts)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, assert_never
+from typing import Any, Literal, assert_never
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
@@ -46,7 +46,7 @@ from gamedsl.sema.scope import (
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant, syntax, why_undefined
-from gamedsl.sema.visibility import read_readers
+from gamedsl.sema.visibility import OWNED, has_owner, read_readers
 
 MAX_COPIES = 10_000
 """Items of a bag at the start."""
@@ -121,15 +121,13 @@ class States:
             start = {value: start for _, value in keyed.choices}
             type = PerSeat(type) if keyed.type == SEAT else PerValue(keyed.type, type)
         readers = read_readers(node.get("seen_by"), self.typer)
-        if readers.kind in ("owner", "others") and not isinstance(type, PerSeat):
-            self.problems.add(
-                "GD0426", f"`{name}` has no owner", readers.span or span,
-                why="it is one value for all", help="add `per: role`, or name who sees it",
-            )  # fmt: skip
+        has_owner(readers, name, span, isinstance(type, PerSeat), self.problems, OWNED)
         lasts = node.get("lasts")
         if lasts is not None and not self.check_persistent(name, type, lasts):
             return None
-        return State(name, type, start, readers, span, None if lasts is None else "run")
+        persistence: Literal["run"] | None = None if lasts is None else "run"
+        size: Literal["hidden"] | None = None if node.get("size") is None else "hidden"
+        return State(name, type, start, readers, span, persistence, size)
 
     def check_persistent(self, name: str, type: Type, node: Node) -> bool:
         """Whether state may last for a run: rules look into no text, so that a game is the same
@@ -155,7 +153,9 @@ class States:
             inner = self.kind(of) if of is not None else None
             if size is None or inner is None:
                 return None
-            return self.started(Grid(*size, inner), start, _empty(inner), size[0] * size[1])
+            shape = node.get("neighbors")
+            grid = Grid(*size, inner, shape.text if isinstance(shape, Scalar) else None)
+            return self.started(grid, start, _empty(inner), size[0] * size[1])
         for key, kind in (("list", List), ("set", Set)):
             written = node.get(key)
             if written is not None:
@@ -191,6 +191,8 @@ class States:
             if found is None:
                 return None
             value, given = found
+            if isinstance(type, Record) and type.key is not None and fits(given, type.types[0]):
+                value, given = (value,) * len(type.fields), type
             if isinstance(type, Set):
                 value = frozenset(elements(value))
                 given = Set(given.of) if isinstance(given, List) else given
@@ -253,8 +255,9 @@ class States:
         if isinstance(expected, List | Set) and isinstance(type, List) and not value:
             type = expected
         elif expected is not None:
-            constants = ir.Const(type, node.span, value)
-            type = self.typer.fitted(constants, expected).type
+            fitted = self.typer.fitted(ir.Const(type, node.span, value), expected)
+            type = fitted.type
+            value = fitted.value if isinstance(fitted, ir.Const) else value
         return value, type
 
 

@@ -43,7 +43,7 @@ from gamedsl.ir.types import (
 from gamedsl.sema.name_resolution import report_unknown_name
 from gamedsl.sema.narrow import Facts, key
 from gamedsl.sema.scope import StateName
-from gamedsl.sema.type_errors import report_misfit
+from gamedsl.sema.type_errors import range_fix, report_misfit
 from gamedsl.sema.typer import Typer
 
 
@@ -237,11 +237,7 @@ class StatementReader:
     def assignable(self, name: str) -> StateName | None:
         """Returns declared state that may be assigned; None for any other name."""
         declared = self.typer.names.declared.get(name)
-        if (
-            name in self.typer.context.locals
-            or not isinstance(declared, StateName)
-            or declared.fixed
-        ):
+        if name in self.typer.context.locals or not isinstance(declared, StateName):
             return None
         return declared
 
@@ -279,9 +275,9 @@ class StatementReader:
         wanted = place.type
         value = self.typer.fitted(value, wanted)
         if not fits(value.type, wanted):
-            report_misfit(
-                self.typer.context, node, value, wanted, what, self.declaration_note(place)
-            )
+            help = "" if place.keys else range_fix(place.variable, wanted)
+            notes = self.declaration_note(place)
+            report_misfit(self.typer.context, node, value, wanted, what, notes, help)
             return None
         inner = plain(wanted)
         if isinstance(value, ir.Const) and isinstance(inner, Number) and value.value is not None:

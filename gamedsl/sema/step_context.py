@@ -23,7 +23,7 @@ from gamedsl.ir.program import Step
 from gamedsl.ir.statements import State
 from gamedsl.ir.types import BOOL, Never, Type
 from gamedsl.sema.actions import DeclaredActions
-from gamedsl.sema.library import Document
+from gamedsl.sema.library import Document, Loaded
 from gamedsl.sema.narrow import Facts, facts
 from gamedsl.sema.options import OptionSet
 from gamedsl.sema.scope import Namespace
@@ -31,7 +31,31 @@ from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import syntax
 
-BuildStage = Callable[[Document, dict[str, Entry], Problems, tuple[str, ...]], GameIR | None]
+MAX_USED_TEXT = 1 << 21
+"""Characters of the protocols and games that a game uses, each as often as it is used."""
+
+_READING = 1000
+"""Characters as which the work counts that each use takes, however short the file."""
+
+
+@dataclass
+class UseBudget:
+    """The rest of the work that used files may take: each is understood anew at each use, and a
+    game that uses another twice, which uses another twice, is small and doubles it."""
+
+    left: int = MAX_USED_TEXT
+    loaded: Loaded = field(default_factory=dict)
+    """The files that are used."""
+
+    def take(self, document: Document) -> bool:
+        """Returns whether there is enough left to use a file once more, which is then taken."""
+        self.left -= len(document.root.span.source.text) + _READING
+        return self.left >= 0
+
+
+BuildStage = Callable[
+    [Document, dict[str, Entry], Problems, tuple[str, ...], UseBudget], GameIR | None
+]
 """Builds a game with params given as entries, inside the games of a chain."""
 
 
@@ -41,7 +65,21 @@ class Stages:
 
     build: BuildStage
     chain: tuple[str, ...]
+    budget: UseBudget
     lets: list[Let] = field(default_factory=list)
+
+    def can_use(self, document: Document, span: Span, problems: Problems) -> bool:
+        """Returns whether a file that is used at `span` may be used once more; reported if not."""
+        if self.budget.take(document):
+            return True
+        if not problems.errors:
+            problems.add(
+                "GD0419", "this game uses too much", span,
+                why=f"what is used comes to more than {MAX_USED_TEXT:,} characters, each file as "
+                "often as it is used",
+                help="write a loop where the same is used again and again",
+            )  # fmt: skip
+        return False
 
 
 @dataclass
@@ -56,8 +94,6 @@ class ProgramDraft:
     """How many steps have an id that begins with each name."""
     open_loops: list[list[str]] = field(default_factory=list)
     """The names that the steps of each open loop bind, the outermost loop first."""
-    loop_names: set[str] = field(default_factory=set)
-    """The items and counts that loops have declared."""
     offers_actions: bool = False
     """Whether a step has offered the actions that the file lists."""
     steps_read: int = 0
@@ -136,7 +172,7 @@ class StepContext:
 
     @property
     def types(self) -> Types:
-        return Types(self.typer, self.near)
+        return Types(self.typer)
 
     def read_steps(self, turns: Node | None) -> tuple[Step, ...]:
         """Reads the steps of a `turns` list."""

@@ -3,23 +3,34 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from gamedsl.diagnostics import Note
+from gamedsl.diagnostics.fixes import Help, substitute
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, is_comparison
 from gamedsl.ir.types import (
     BOOL,
+    WHOLE,
     Bool,
+    Enum,
+    List,
     Never,
     NoneType,
     Number,
     Option,
     PerSeat,
+    Set,
     Type,
     fits,
     has_text,
+    plain,
+    valued,
 )
+from gamedsl.ir.values import name_of
+from gamedsl.sema.named_values import value_of
+from gamedsl.sema.scope import StateName
 from gamedsl.sema.typing_context import TypingContext, never
 
 
@@ -30,8 +41,10 @@ def report_misfit(
     wanted: Type,
     what: str,
     notes: tuple[Note, ...] = (),
+    help: str = "",
 ) -> None:
-    """Reports an expression that is not of the type wanted at its place, which `what` names."""
+    """Reports an expression that is not of the type wanted at its place, which `what` names; `help`
+    where there is no conversion."""
     if isinstance(typed.type, PerSeat) and not isinstance(wanted, PerSeat):
         report_per_role(context, typed)
         return
@@ -41,12 +54,13 @@ def report_misfit(
         node.span,
         why=f"this is {typed.type}",
         notes=notes,
-        help=_conversion_fix(typed.type, wanted, node),
+        help=_conversion_fix(typed.type, wanted, node) or help,
     )
 
 
 def require_truth(context: TypingContext, node: ast.Node, typed: ir.Expr, what: str) -> ir.Expr:
     """Returns a typed condition; reports one that is no truth value."""
+    typed = typed if isinstance(typed.type, Bool) else value_of(typed)
     if isinstance(typed.type, Bool | Never):
         return typed
     report_misfit(context, node, typed, BOOL, what)
@@ -73,13 +87,22 @@ def report_arguments(
         if isinstance(argument.type, PerSeat) and not BUILTINS[function].takes_map:
             report_per_role(context, argument)
             return
-    given, help = " and ".join(str(a.type) for a in arguments), ""
+    given = " and ".join(str(a.type) for a in arguments)
+    help: Help = ""
     if any(has_text(argument.type) for argument in arguments):
         help = "text is stored, shown, or given to a function (`call:`); no rule looks into it"
     elif is_comparison(function):
         help = "numbers and values of one enum have an order, and tuples and records of these"
-    if function == "**" and isinstance(arguments[1].type, Number):
+    if any(isinstance(argument.type, Number) for argument in arguments):
+        declared = context.names.declared
+        variables = (
+            a for a in arguments
+            if isinstance(a, ir.Read) and isinstance(declared.get(a.name), StateName)
+        )  # fmt: skip
+        help = next(filter(None, (range_fix(a.name, a.type) for a in variables)), help)
+    if BUILTINS[function].undefined == "by exponent" and isinstance(arguments[1].type, Number):
         help = "an exponent is a whole number, such as `2` or `-1`"
+    help = _set_operation(node, function, arguments) or _rounded(function, arguments) or help
     context.problems.add(
         "GD0305",
         f"`{usage}` does not take {given}",
@@ -87,6 +110,52 @@ def report_arguments(
         why="the types do not fit",
         help=help,
     )
+
+
+def report_shared_value(
+    context: TypingContext, node: ast.Node, arguments: tuple[ir.Expr, ...], enum: Enum
+) -> None:
+    """Reports a name of a `values` type beside a plain value, where two names have one value."""
+    assert enum.values is not None
+    named = next(a for a in arguments if valued(a.type) == enum)
+    pairs = zip(enum.members, enum.values, strict=True)
+    alike = [name for name, value in pairs if enum.values.count(value) > 1]
+    value = enum.values[enum.members.index(alike[0])]
+    twin = alike[[enum.values[enum.members.index(name)] for name in alike].index(value, 1)]
+    source = named.span.text
+    shown = source if len(source) < 40 and "\n" not in source else "…"
+    context.problems.add(
+        "GD0305",
+        "names and plain values are compared here",
+        node.span,
+        why=f"`{alike[0]}` and `{twin}` are both {name_of(value)}",
+        help=f"compare names, such as `{alike[0]}`, or values: `value_of({shown})`",
+    )
+
+
+_SET_OPERATIONS = {"-": "difference", "+": "union"}
+
+
+def _set_operation(node: ast.Node, function: str, arguments: Sequence[ir.Expr]) -> Help:
+    """Returns the fix of `a - b` and `a + b` where they are sets, or lists of cells."""
+    named = _SET_OPERATIONS.get(function)
+    kinds = [plain(argument.type) for argument in arguments]
+    if named is None or not all(isinstance(kind, List | Set) for kind in kinds):
+        return ""
+    whole = f"{named}({', '.join(argument.span.text for argument in arguments)})"
+    return substitute(node.span, whole, f"of sets and of cells write `{whole}`")
+
+
+def _rounded(function: str, arguments: Sequence[ir.Expr]) -> Help:
+    """Returns the fix of an argument that is to be a whole number: a map or a division gives any
+    number."""
+    types = tuple(argument.type for argument in arguments)
+    whole = tuple(WHOLE if isinstance(t, Number) and not t.whole else t for t in types)
+    odd = next((a for a, t in zip(arguments, whole, strict=True) if t is not a.type), None)
+    if odd is None or BUILTINS[function].rule(whole) is None:
+        return ""
+    text = f"floor({odd.span.text})"
+    return substitute(odd.span, text, f"a whole number is needed, and this may be any: `{text}`")
 
 
 def report_per_role(context: TypingContext, map: ir.Expr) -> None:
@@ -103,8 +172,22 @@ def report_per_role(context: TypingContext, map: ir.Expr) -> None:
         "this is a value per role, and one value is needed",
         map.span,
         why=str(map.type),
-        help="take one role's: " + ", ".join(f"`{way}`" for way in ways),
+        help=substitute(
+            map.span, ways[0], "take one role's: " + ", ".join(f"`{way}`" for way in ways)
+        )
+        if ways
+        else "",
     )
+
+
+def range_fix(name: str, type: Type) -> str:
+    """Returns how a variable is declared that is one number of a range, if this one is the list of
+    all; else nothing."""
+    inner = type.of if isinstance(type, List) else None
+    if not isinstance(inner, Number) or inner.low is None:
+        return ""
+    declared = f"{{of: {inner.low}..{inner.high}, start: {inner.low}}}"
+    return f"for one number of the range, declare `{name}: {declared}`"
 
 
 def _none_test(source: str) -> str:
@@ -114,12 +197,17 @@ def _none_test(source: str) -> str:
     return "name it under `let`, and test it: `0 if x == none else …`"
 
 
-def _conversion_fix(type: Type, wanted: Type, node: ast.Node) -> str:
+def _conversion_fix(type: Type, wanted: Type, node: ast.Node) -> Help:
+    """Returns the fix that makes a value of one type one of another; empty where there is none."""
     text = node.span.text
     if isinstance(wanted, Number) and isinstance(type, Bool):
-        return f"write `1 if {text} else 0`" if len(text) < 60 else "write `1 if … else 0`"
+        if len(text) >= 60:
+            return "write `1 if … else 0`"
+        return substitute(node.span, f"(1 if {text} else 0)", f"write `1 if {text} else 0`")
     if isinstance(wanted, Bool) and isinstance(type, Number):
-        return f"compare it: `{text} > 0`" if len(text) < 60 else "compare it with something"
+        if len(text) >= 60:
+            return "compare it with something"
+        return substitute(node.span, f"{text} > 0", f"compare it: `{text} > 0`")
     if isinstance(type, Option) and isinstance(wanted, Number):
         return f"say what it is then: `0 if {text} == none else …`" if text.isidentifier() else ""
     simple = re.fullmatch(r"[\w.\[\](), ]+", text) and " if " not in text and len(text) < 60

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
@@ -37,12 +37,15 @@ from gamedsl.ir.types import (
     fits,
     join,
     plain,
+    valued,
 )
 from gamedsl.sema import access
-from gamedsl.sema.application import apply, cells_with_values, clip
-from gamedsl.sema.name_resolution import NameResolver, past_bindings
-from gamedsl.sema.narrow import Facts, facts, key
-from gamedsl.sema.scope import ANY, LetName, Namespace, TypeName, report_taken
+from gamedsl.sema.application import apply, cells_with_values, clip, fields_with_keys
+from gamedsl.sema.graphs import nodes_of_type, wanted_types
+from gamedsl.sema.name_resolution import NameResolver, enums_in, past_bindings
+from gamedsl.sema.named_values import value_of
+from gamedsl.sema.narrow import Facts, facts, key, without
+from gamedsl.sema.scope import ANY, LetName, Namespace, TypeName, VariableName, report_taken
 from gamedsl.sema.type_errors import report_misfit, require_truth
 from gamedsl.sema.typing_context import TypingContext, never
 
@@ -107,13 +110,25 @@ class Typer:
         """Types an expression that must fit a type; `what` names its place in the message."""
         typed = self.fitted(self.expression(node, me=me, expected=wanted, facts=facts), wanted)
         context = self.context
-        assert context.problems.errors or context.untyped or not isinstance(typed.type, Never)
+        assert context.may_be_untyped or not isinstance(typed.type, Never)
         if fits(typed.type, wanted):
             return typed
         report_misfit(context, node, typed, wanted, what)
         return never(node)
 
     def fitted(self, typed: ir.Expr, wanted: Type) -> ir.Expr:
+        """Returns an expression as one of the type wanted, where it can be read as one: its shape
+        may be another (`shaped`), and a name of a `values` type stands for its value."""
+        shaped = self.shaped(typed, wanted)
+        if isinstance(shaped.type, Never) or fits(shaped.type, wanted):
+            return shaped
+        value = value_of(typed)
+        if value is typed:
+            return shaped
+        value = self.shaped(value, wanted)
+        return value if fits(value.type, wanted) else typed
+
+    def shaped(self, typed: ir.Expr, wanted: Type) -> ir.Expr:
         """Returns an expression as one of the type wanted, where its values are of that type too: a
         list of known length as a tuple, a tuple as a record, a list as a set."""
         inner, type = plain(wanted), typed.type
@@ -132,6 +147,12 @@ class Typer:
         """Types an expression, as one of the type expected where its values are of that type."""
         typed = self.infer(node, expected)
         return typed if expected is None else self.fitted(typed, expected)
+
+    def infer_shaped(self, node: ast.Node, expected: Type | None) -> ir.Expr:
+        """Types an expression that is compared with one of the type expected: as `infer_fitted`,
+        but a name stays a name."""
+        typed = self.infer(node, expected)
+        return typed if expected is None else self.shaped(typed, expected)
 
     def infer(self, node: ast.Node, expected: Type | None = None) -> ir.Expr:
         """Types an expression at the present place of the walk."""
@@ -157,7 +178,7 @@ class Typer:
     def form(self, node: ast.Node, expected: Type | None) -> ir.Expr:
         match node:
             case ast.Literal(value=value):
-                return ir.Const(_literal_type(value), node.span, value)
+                return literal(node, value, expected)
             case ast.Name():
                 return self.resolver.resolve(node, expected)
             case ast.Operator():
@@ -241,24 +262,27 @@ class Typer:
         left, right = node.operands
         declares = self.context.declares
         if node.op in ("in", "not in"):
-            bare = isinstance(left, ast.Display) or (
+            bare = isinstance(left, ast.Display | ast.Literal) or (
                 isinstance(left, ast.Name) and not declares(left.id)
             )
             if isinstance(right, ast.Display) and not bare:
                 value = self.infer(left)
                 return value, self.infer(right, List(plain(value.type)))
             collection = self.container(right)
-            return self.infer_fitted(left, element(collection.type)), collection
-        infer = (
-            self.infer_fitted if node.op in ("==", "!=") or is_comparison(node.op) else self.infer
-        )
-        open_right = isinstance(right, ast.Name | ast.Display)
+            return self.infer_shaped(left, element(collection.type)), collection
+        matched = node.op in ("==", "!=") or is_comparison(node.op)
+        infer = self.infer_shaped if matched else self.infer
+        open_right = isinstance(right, ast.Name | ast.Display | ast.Literal)
         known = open_right and isinstance(left, ast.Name) and declares(left.id)
-        if isinstance(left, ast.Name | ast.Display) and not known:
+        number = matched and isinstance(left, ast.Literal) and not isinstance(right, ast.Literal)
+        if number or (isinstance(left, ast.Name | ast.Display) and not known):
             second = self.infer(right)
-            return infer(left, second.type), second
+            return infer(left, _understood_by(left, node.op, second.type)), second
         first = self.infer(left)
-        return first, infer(right, first.type)
+        second = infer(right, _understood_by(right, node.op, first.type))
+        if known and isinstance(first.type, List) and isinstance(second.type, Set):
+            first = infer(left, second.type)
+        return first, second
 
     def conditional(self, node: ast.Conditional, expected: Type | None) -> ir.Expr:
         test = require_truth(self.context, node.test, self.infer(node.test), "the condition")
@@ -266,7 +290,14 @@ class Typer:
         other = self.under(node.test, False, node.other, expected or then.type)
         if expected is not None:
             then, other = self.fitted(then, expected), self.fitted(other, expected)
+        elif isinstance(other.type, Set) and isinstance(then.type, List):
+            then = self.under(node.test, True, node.then, other.type)
+            then = self.fitted(then, other.type)
         type = join(then.type, other.type)
+        if type is None:
+            worth, others = value_of(then), value_of(other)
+            type = join(worth.type, others.type)
+            then, other = (worth, others) if type is not None else (then, other)
         if type is None:
             self.problems.add(
                 "GD0305",
@@ -295,6 +326,9 @@ class Typer:
     def list(self, node: ast.Display, items: tuple[ir.Expr, ...], expected: Type | None) -> ir.Expr:
         empty = element(expected) if expected is not None else None
         inner: Type = NEVER if items else empty or WHOLE
+        if not _have_one_type(items):
+            worth = tuple(map(value_of, items))
+            items = worth if _have_one_type(worth) else items
         for item in items:
             joined = join(inner, item.type)
             if joined is None:
@@ -346,14 +380,36 @@ class Typer:
             node.name.span,
             why="not a built-in and not a `let`",
             notes=(Note(place, "declared here"),) if place else (),
-            help=f"did you mean `{guess}`?"
-            if guess
-            else "to multiply, write `*`"
-            if place
-            else "built-in: " + ", ".join(functions()),
+            help=respell(
+                node.name.span,
+                guess,
+                "to multiply, write `*`" if place else "built-in: " + ", ".join(functions()),
+            ),
+            cause=f"name {name}",
         )
 
+    def report_counted_comparison(self, node: ast.Call) -> bool:
+        """Reports `count(vote == yes)`, where `vote` is a value per role; returns whether it is."""
+        test = node.arguments[0] if len(node.arguments) == 1 else None
+        if not isinstance(test, ast.Operator) or test.op != "==" or len(test.operands) != 2:
+            return False
+        of, value = test.operands
+        named = self.names.declared.get(of.id) if isinstance(of, ast.Name) else None
+        if not isinstance(named, VariableName) or not named.joint:
+            return False
+        meant = f"count({of.span.text}, {value.span.text})"
+        self.problems.add(
+            "GD0305",
+            f"`{BUILTINS['count'].usage}` does not take a comparison of a value per role",
+            test.span,
+            why="all values at once equal none",
+            help=substitute(node.span, meant, f"to count those that are equal, write `{meant}`"),
+        )
+        return True
+
     def builtin_call(self, node: ast.Call, name: str, expected: Type | None) -> ir.Expr:
+        if name == "count" and self.report_counted_comparison(node):
+            return never(node)
         arguments = self.arguments(node, expected)
         if not arguments:
             self.problems.add(
@@ -368,7 +424,22 @@ class Typer:
             inner = element(arguments[0].type)
             if not isinstance(inner, Bool | Never) and node.arguments[0].condition is not None:
                 name = "len"
-        return apply(self.context, node, name, arguments)
+        return apply(self.context, node, name, self.as_sets(node, name, arguments))
+
+    def as_sets(
+        self, node: ast.Call, name: str, arguments: tuple[ir.Expr, ...]
+    ) -> tuple[ir.Expr, ...]:
+        """Returns the arguments of a built-in, lists as sets where it takes sets and no lists; the
+        name of a type is then the set of its values."""
+        rule = BUILTINS[name].rule
+        types = tuple(argument.type for argument in arguments)
+        wanted = tuple(Set(type.of) if isinstance(type, List) else type for type in types)
+        if wanted == types or rule(types) is not None or rule(wanted) is None:
+            return arguments
+        return tuple(
+            self.fitted(self.infer(part, want) if isinstance(part, ast.Name) else typed, want)
+            for part, typed, want in zip(node.arguments, arguments, wanted, strict=True)
+        )
 
     def arguments(self, node: ast.Call, expected: Type | None) -> tuple[ir.Expr, ...]:
         """Types the arguments of a built-in; `count(xs, x)` expects an element of its list."""
@@ -377,13 +448,21 @@ class Typer:
         first = given[0] if given else None
         typed: list[ir.Expr] = []
         wanted = expected if row.types_argument else None
-        if row.takes_map and isinstance(first, ast.Name) and (len(given) == 1 or name == "count"):
+        takes_graph = row.appended in ("graph", "graph instead")
+        nodes = nodes_of_type(self.context, first) if takes_graph and first is not None else None
+        if nodes is not None:
+            typed.append(nodes)
+        elif row.takes_map and isinstance(first, ast.Name) and (len(given) == 1 or name == "count"):
             typed.append(self.collection(first))
         elif first is not None:
             typed.append(self.infer(first, wanted))
+        if takes_graph and typed:
+            types = wanted_types(typed[0].type, name, len(given))
+            typed += map(self.infer, given[1:], types)
+            return tuple(typed)
         for argument in given[1:]:
             inner = element(typed[0].type) if name == "count" else None
-            typed.append(self.infer_fitted(argument, inner))
+            typed.append(self.infer_shaped(argument, inner))
         return tuple(typed)
 
     # comprehensions
@@ -409,6 +488,7 @@ class Typer:
         """Types the `for` of a comprehension or statement; inside, its targets have their types."""
         context = self.context
         source = self.container(over)
+        source = source if element(source.type) is not None else value_of(source)
         inner = element(source.type)
         if inner is None:
             context.problems.add(
@@ -423,12 +503,11 @@ class Typer:
             source, inner = never(over), NEVER
         if len(names) == 2 and isinstance(source.type, Grid):
             source, inner = cells_with_values(source, source.type)
+        elif len(names) == 2 and isinstance(source.type, Record) and source.type.key is not None:
+            source, inner = fields_with_keys(context, source, source.type, source.type.key)
         types = self.target_types(names, source, inner)
         with context.targets():
-            own = {target.id for target in names}
-            context.facts = frozenset(
-                fact for fact in context.facts if own.isdisjoint(re.findall(r"\w+", fact))
-            )
+            context.facts = without(context.facts, (target.id for target in names))
             for target, type in zip(names, types, strict=True):
                 self.declare_target(target, type)
             condition = None
@@ -439,8 +518,9 @@ class Typer:
             yield TypedFor(tuple(t.id for t in names), source, condition, keyed)
 
     def declare_target(self, target: ast.Name, type: Type) -> None:
-        """Declares a target, which is a new name, so that no expression reads in two ways."""
-        first = self.names.anywhere(target.id)
+        """Declares a target. It is local: inside, it hides an enum value, the variable of a loop or
+        another local of that name, but it may have no name that the file declares for good."""
+        first = self.names.lasting(target.id)
         if not report_taken(target.id, target.span, first, self.problems):
             self.context.locals[target.id] = type
 
@@ -472,6 +552,31 @@ def _is_unpacked(source: Type, inner: Type, count: int) -> bool:
     """Whether several targets are the parts of each element; of a map, two are key and value."""
     mapped = isinstance(source, PerSeat | PerValue) and count == 2
     return isinstance(inner, Tuple) and len(inner.of) == count and not mapped
+
+
+def literal(node: ast.Literal, value: Any, expected: Type | None) -> ir.Const:
+    """Returns a literal: a number is the value of that name, where an enum with it is expected."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        for enum in enums_in(expected):
+            if str(value) in enum.members:
+                return ir.Const(enum, node.span, str(value))
+    return ir.Const(_literal_type(value), node.span, value)
+
+
+def _understood_by(node: ast.Node, operator: str, type: Type) -> Type | None:
+    """Returns the type of the other operand, by which one is understood; None for a number that is
+    no name there: beside arithmetic, and beside the order of a `values` type."""
+    if not isinstance(node, ast.Literal) or operator in ("==", "!="):
+        return type
+    return type if is_comparison(operator) and valued(type) is None else None
+
+
+def _have_one_type(items: tuple[ir.Expr, ...]) -> bool:
+    """Whether there is a type that all items have."""
+    joined: Type | None = NEVER
+    for item in items:
+        joined = joined and join(joined, item.type)
+    return joined is not None
 
 
 def _literal_type(value: Any) -> Type:

@@ -3,20 +3,25 @@
 A type is a name (`Card`, `role`, `truth`, `integer`, `text`), a text of so many characters
 (`text(80)`), a range, a list of names or numbers, an
 expression over params that gives one, `A | B`, `T or none`, `set of T`, `list of T`, `bag of T`, or
-a map: `{values: …}`, `{cell: …}`, `{fresh: n}`, `{file: …, take: n}`, or a record of fields.
+a map: `{values: …}`, `{cell: …}`, `{nodes: …, edges: …}`, `{fresh: n}`, `{file: …, take: n}`, or a
+record of fields.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.source import loader
+from gamedsl.frontend.source.compose import check_characters
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.types import (
     BOOL,
@@ -42,16 +47,17 @@ from gamedsl.ir.types import (
     walk_types,
 )
 from gamedsl.ir.values import name_of
+from gamedsl.sema.edges import with_graph
 from gamedsl.sema.scope import Namespace, ParamName, TypeName, report_taken
 from gamedsl.sema.typer import Typer
-from gamedsl.sema.values import constant
+from gamedsl.sema.values import constant, read_items, report_twice
 
 WORDS: dict[str, Type] = {
     "role": SEAT, "truth": BOOL, "number": NUMBER, "integer": WHOLE, "text": TEXT,
 }  # fmt: skip
 """Types that have a name without being declared."""
 
-FORMS = ("values", "cell", "fresh", "file", "take")
+FORMS = ("values", "cell", "nodes", "fresh", "file", "take", "per", "of")
 """Keys that make a map something else than a record."""
 
 MAX_TEXT = 1_000_000
@@ -60,8 +66,22 @@ MAX_TEXT = 1_000_000
 MAX_VALUES = 4096
 """Values of a declared type."""
 
+MAX_COMPONENTS = 256
+"""Parts of a type, those of its parts included: types of earlier types can double them line by
+line."""
+
+MAX_LISTED = 1 << 18
+"""Values of all declared types, and of the parts of one union."""
+
+MAX_PARTS = 32
+"""Words such as `set of` and `or none` in one type."""
+
+MAX_WORD_BYTES = 1 << 23
+"""Bytes of a file of words."""
+
 _TEXT = re.compile(r"text\((.+)\)\Z", re.DOTALL)
 _COLLECTION = re.compile(r"(set|list|bag)\s+of\s+")
+_PART = re.compile(r"\bof\s| or none|\|")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
@@ -79,10 +99,9 @@ def part_of(scalar: Scalar, start: int, end: int) -> Scalar:
 
 @dataclass(frozen=True)
 class Types:
-    """Reads types with the names of a game. `near` is the file that paths are relative to."""
+    """Reads types with the names of a game."""
 
     typer: Typer
-    near: Path
 
     @property
     def names(self) -> Namespace:
@@ -94,6 +113,7 @@ class Types:
 
     def declare(self, section: Node | None) -> None:
         """Declares each entry of a `types:` section."""
+        listed = 0
         for entry in section.entries if isinstance(section, Mapping) else ():
             name, span = entry.key.text, entry.key.span
             if name in WORDS:
@@ -110,6 +130,14 @@ class Types:
                 continue
             self.names.declared[name] = found
             self.claim(found, entry.value)
+            listed += len(found.choices)
+            if listed > MAX_LISTED:
+                self.problems.add(
+                    "GD0421", f"the types of a game have at most {MAX_LISTED:,} values", span,
+                    why=f"with this type there are {listed:,}",
+                    help="declare fewer or smaller types",
+                )  # fmt: skip
+                return
 
     def claim(self, found: TypeName, node: Node) -> None:
         """Declares the members of an enum as names that an expression may use."""
@@ -117,11 +145,16 @@ class Types:
             if not isinstance(enum, Enum) or enum in self.names.enums:
                 continue
             self.names.enums.append(enum)
+            if isinstance(node, Mapping) and (nodes := node.get("nodes")) is not None:
+                node = nodes
             items = node.items if isinstance(node, Sequence) else ()
+            entries = node.entries if isinstance(node, Mapping) else ()
+            if len(entries) == 1 and isinstance(entries[0].value, Mapping):
+                items = tuple(entry.key for entry in entries[0].value)
             places = {item.text: item.span for item in items if isinstance(item, Scalar)}
-            for member in enum.members:
+            for member in filter(str.isidentifier, enum.members):
                 place = places.get(member, node.span)
-                first = self.names.place(member)
+                first = self.names.lasting(member)
                 if member not in self.names.seats:
                     report_taken(member, place, first, self.problems)
                 self.names.members.setdefault(member, place)
@@ -136,7 +169,20 @@ class Types:
             found = self.listed(node, name)
         else:
             found = self.text(node, name)
-        return found if self.problems.count_errors() == before else None
+        if self.problems.count_errors() > before or found is None:
+            return None
+        return found if self.is_small(found.type, node.span) else None
+
+    def is_small(self, type: Type, span: Span) -> bool:
+        """Returns whether a type has no more than `MAX_COMPONENTS`; reported if not."""
+        if sum(1 for _ in islice(walk_types(type), MAX_COMPONENTS + 1)) <= MAX_COMPONENTS:
+            return True
+        self.problems.add(
+            "GD0421", f"this type has more than {MAX_COMPONENTS} parts", span,
+            why="the parts of its parts are counted, each as often as it is written",
+            help="leave out what the rules do not read",
+        )  # fmt: skip
+        return False
 
     def type(self, node: Node, name: str = "") -> Type | None:
         found = self.read(node, name)
@@ -158,11 +204,34 @@ class Types:
             if all(n in self.names.seats for n in names):
                 return TypeName(SEAT, tuple((n, n) for n in names), node.span)
             return self.of(Enum(name, names), node.span)
-        found = constant(node, self.typer)
-        return self.collection(found[1], found[2], node.span, name) if found else None
+        if not self.mixes_names(items):
+            found = constant(node, self.typer)
+            return self.collection(found[1], found[2], node.span, name) if found else None
+        values = read_items(node, self.typer)
+        if values is None:
+            return None
+        if any(isinstance(value, str) for value, _ in values):
+            return self.of(Enum(name, tuple(value for value, _ in values)), node.span)
+        numbers = tuple(value for value, _ in values)
+        return self.collection(numbers, List(WHOLE), node.span, name)
+
+    def mixes_names(self, items: list[Scalar]) -> bool:
+        """Whether a list has ranges, numbers in quotes, or names that are no params."""
+        return any(
+            isinstance(item.value, str)
+            and not isinstance(self.names.declared.get(item.text), ParamName)
+            for item in items
+        )
 
     def text(self, scalar: Scalar, name: str) -> TypeName | None:
         text = scalar.text
+        if len(_PART.findall(text)) > MAX_PARTS:
+            self.problems.add(
+                "GD0420", "this type has too many parts", scalar.span,
+                why=f"at most {MAX_PARTS} may be joined or nested",
+                help="declare a part as a type of its own, and write its name",
+            )  # fmt: skip
+            return None
         if text.endswith(" or none"):
             inner = self.type(part_of(scalar, 0, len(text) - len(" or none")), name)
             return None if inner is None else self.of(Option(inner), scalar.span)
@@ -209,25 +278,37 @@ class Types:
                     why=f"{part}, without bounds", help="join finite types, such as `1..5`",
                 )  # fmt: skip
                 return False
-            twice = [value for value in listed if value in earlier]
+            if len(earlier) + len(listed) > MAX_LISTED:
+                self.problems.add(
+                    "GD0425", f"a type has at most {MAX_LISTED:,} values", piece.span,
+                    why="with this part there are more", help="join smaller types",
+                )  # fmt: skip
+                return False
+            names = [name_of(value) for value in listed]
+            twice = [name for name in names if name in earlier]
             if twice:
                 self.problems.add(
                     "GD0425", "the parts of this type cannot be told apart", piece.span,
-                    why=f"`{name_of(twice[0])}` is in this",
+                    why=f"`{twice[0]}` is in this",
                     notes=(Note(earlier[twice[0]].span, "and in this"),),
                     help="join types that share no value",
                 )  # fmt: skip
                 return False
-            earlier |= dict.fromkeys(listed, piece)
+            earlier |= dict.fromkeys(names, piece)
         return True
 
     def mapped(self, node: Mapping, name: str) -> TypeName | None:
         keys = [entry.key.text for entry in node]
         if "values" in keys:
-            return self.named_values(node)
+            return self.named_values(node, name)
+        if "per" in keys:
+            return self.per_value(node, name)
         if "cell" in keys:
             size = self.size(node.get("cell"))
-            return size and self.of(cell_type(*size), node.span)
+            cells = size and self.of(cell_type(*size), node.span)
+            return cells and with_graph(cells, node, self.typer)
+        if "nodes" in keys:
+            return self.graph(node, name)
         if "fresh" in keys:
             count = self.number(node.get("fresh"), 1, MAX_VALUES)
             stem = (name or "thing").lower()
@@ -237,30 +318,89 @@ class Types:
             return self.from_file(node, name)
         return self.record(node, name)
 
+    def graph(self, node: Mapping, name: str) -> TypeName | None:
+        """Reads the nodes of a graph, a type, and the edges between them."""
+        written = node.get("nodes")
+        assert written is not None
+        nodes = self.read(written, name)
+        if nodes is None:
+            return None
+        return with_graph(replace(nodes, span=node.span, graph=None), node, self.typer)
+
     def record(self, node: Mapping, name: str) -> TypeName | None:
         fields: list[tuple[str, Type]] = []
         for entry in node:
-            type = self.type(entry.value, entry.key.text)
-            if type is not None:
-                fields.append((entry.key.text, type))
-                self.claim(TypeName(type, (), entry.key.span), entry.value)
-        return self.of(Record(name, tuple(fields)), node.span) if len(fields) == len(node) else None
+            part = self.field(entry.value, entry.key.text)
+            if part is not None:
+                fields.append((entry.key.text, part))
+                self.claim(TypeName(part, (), entry.key.span), entry.value)
+        type = Record(name, tuple(fields))
+        if len(fields) < len(node) or not self.is_small(type, node.span):
+            return None
+        return self.of(type, node.span)
 
-    def named_values(self, node: Mapping) -> TypeName | None:
+    def per_value(self, node: Mapping, name: str) -> TypeName | None:
+        """Reads `{per: Good, of: 0..5}`: a record with a field for each value of a type."""
+        key_node, of_node = node.get("per"), node.get("of")
+        assert key_node is not None
+        assert of_node is not None
+        key, of = self.type(key_node), self.field(of_node, name)
+        if key is None or of is None:
+            return None
+        keys = domain(key, self.names.seats)
+        if keys is None or len(keys) > MAX_COMPONENTS:
+            self.problems.add(
+                "GD0421", f"one for each takes a type of at most {MAX_COMPONENTS} values",
+                key_node.span, why=f"this is {key}" if keys is None else f"this has {len(keys)}",
+                help="write a type with a list of its values, such as `1..5`",
+            )  # fmt: skip
+            return None
+        fields = tuple((name_of(value), of) for value in keys)
+        return self.of(Record(name, fields, key), node.span)
+
+    def field(self, node: Node, name: str) -> Type | None:
+        """Reads the type of a field. A list of values with gaps, such as `[1, 3, 5]`, is a type of
+        these values alone, each by its name."""
+        found = self.read(node, name)
+        if found is None or not found.choices:
+            return None if found is None else found.type
+        values = domain(found.type, self.names.seats)
+        if values is not None and len(values) == len(found.choices):
+            return found.type
+        names, listed = (tuple(part) for part in zip(*found.choices, strict=True))
+        declared = (
+            node.text if isinstance(node, Scalar) and node.text in self.names.declared else ""
+        )
+        return Enum(declared or name, names, listed, found.type)
+
+    def named_values(self, node: Mapping, name: str) -> TypeName | None:
+        """Reads `{values: {ten: 10, jack: 10}}`: names, and what each stands for."""
         inner = node.get("values")
         assert isinstance(inner, Mapping)
-        choices, types = [], []
+        choices: list[tuple[str, Any]] = []
+        types: list[Type] = []
+        places: dict[str, Span] = {}
         for entry in inner:
             found = constant(entry.value, self.typer)
-            if found is None:
+            names = self.names_of_key(entry, found)
+            if found is None or names is None:
                 return None
             _, value, type = found
-            tuple_type = Tuple((type.of,) * type.length) if (
-                isinstance(type, List) and type.length) else type  # fmt: skip
-            if report_taken(entry.key.text, entry.key.span, None, self.problems):
-                return None
-            choices.append((entry.key.text, value))
-            types.append(tuple_type)
+            several = ".." in entry.key.text
+            values = elements(value) if several else (value,)
+            for key, each in zip(names, values, strict=True):
+                if report_taken(key, entry.key.span, None, self.problems):
+                    return None
+                if key in places:
+                    report_twice(key, entry.key.span, places[key], self.problems)
+                    return None
+                places[key] = entry.key.span
+                choices.append((key, each))
+            if isinstance(type, List) and several:
+                type = type.of
+            elif isinstance(type, List) and type.length:
+                type = Tuple((type.of,) * type.length)
+            types.append(type)
         common = types[0]
         for type in types[1:]:
             joined = join(common, type)
@@ -275,16 +415,42 @@ class Types:
                 )  # fmt: skip
                 return None
             common = joined
-        return TypeName(common, tuple(choices), node.span)
+        members, values = (tuple(part) for part in zip(*choices, strict=True))
+        if isinstance(common, Number) and all(isinstance(v, int) for v in values):
+            common = range_type(min(values), max(values))
+        return self.of(Enum(name, members, values, common), node.span)
+
+    def names_of_key(
+        self, entry: Entry, found: tuple[ir.Expr, Any, Type] | None
+    ) -> tuple[str, ...] | None:
+        """Returns the names of an entry of `values`: the key, or each number of a range, beside
+        which stand as many values."""
+        key = entry.key
+        if ".." not in key.text:
+            return (str(int(key.text)) if key.text.isdigit() else key.text,)
+        low, high = map(int, key.text.split(".."))
+        if found is None:
+            return None
+        value = found[1]
+        many = len(value) if isinstance(value, tuple) else 1
+        if high < low or high - low >= MAX_VALUES or many != high - low + 1:
+            self.problems.add(
+                "GD0421", f"a range of names takes as many values, such as `{key.text}`",
+                entry.value.span, why=f"these are {many}, for {max(high - low + 1, 0)} names",
+                help=f"write `{key.text}: {key.text}`, or an entry for each",
+            )  # fmt: skip
+            return None
+        return tuple(map(str, range(low, high + 1)))
 
     def from_file(self, node: Mapping, name: str) -> TypeName | None:
         """Reads the first words of a text file, one a line."""
         file, take = node.get("file"), node.get("take")
         assert isinstance(file, Scalar)
-        text = self.file(file)
-        if text is None:
+        source = loader.read_named(file, MAX_WORD_BYTES, self.problems)
+        if source is None or not check_characters(source, self.problems, words=True):
             return None
-        words = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+        lines = map(str.strip, source.text.splitlines())
+        words = tuple(dict.fromkeys(line for line in lines if line))
         count = len(words)
         if take is not None:
             taken = self.number(take, 1, MAX_VALUES)
@@ -295,26 +461,15 @@ class Types:
                 )  # fmt: skip
                 return None
             count = taken or 0
+        if count > MAX_VALUES:
+            self.problems.add(
+                "GD0421", f"a type has at most {MAX_VALUES} words", file.span,
+                why=f"this file has {count}", help=f"take the first of them: `take: {MAX_VALUES}`",
+            )  # fmt: skip
+            return None
         return self.of(Enum(name, words[:count]), node.span) if count else None
 
     # parts
-
-    def file(self, file: Scalar) -> str | None:
-        """Returns the text of a file that the game names, relative to the game's own."""
-        path = file.span.source.folder / file.text
-        try:
-            return path.read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            beside = [p.name for p in path.parent.glob("*")] if path.parent.is_dir() else []
-            guess = did_you_mean(path.name, sorted(beside))
-            guess = guess and str(Path(file.text).with_name(guess))
-            self.problems.add(
-                "GD0424", f"`{file.text}` cannot be read", file.span,
-                why=getattr(error, "strerror", None) or "not UTF-8",
-                help=f"did you mean `{guess}`?" if guess
-                else "a path is relative to the file that names it",
-            )  # fmt: skip
-            return None
 
     def collection(self, value: Any, type: Type, span: Span, name: str) -> TypeName | None:
         """Returns the type whose values are the elements of a collection."""
@@ -376,6 +531,6 @@ class Types:
         self.problems.add(
             "GD0422", f"unknown type `{text}`", span, why="not declared under `types`",
             notes=(Note(place, "declared here"),) if place else (),
-            help=f"did you mean `{guess}`?" if guess
-            else "known: " + ", ".join([*known, *WORDS]),
+            help=respell(span, guess, "known: " + ", ".join([*known, *WORDS])),
+            cause=f"name {text}",
         )  # fmt: skip

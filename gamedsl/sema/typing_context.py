@@ -16,7 +16,7 @@ from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.types import NEVER, SEAT, Type
 from gamedsl.sema.narrow import Facts
-from gamedsl.sema.scope import LetName, Namespace
+from gamedsl.sema.scope import ANY, LetName, Namespace
 
 Infer = Callable[[ast.Node, Type | None], ir.Expr]
 """Types an expression, which the type that its place expects, if any, helps to understand."""
@@ -41,6 +41,11 @@ class TypingContext:
         """The typed bodies of the lets that were read, by their names in the IR."""
         self.learned: dict[str, Type] = {}
         """The types of what is assigned to state that was declared `none`."""
+        self.scoped: frozenset[str] = frozenset()
+        """The variables of the loops around the present step, and the arguments of the action whose
+        parts are being read. They come before all names but those in `locals`."""
+        self._set_aside: list[Problems] = []
+        """The problems found before those that are collected by themselves."""
         self.untyped = False
         """Whether state was read that was declared `none` and whose type is not known yet."""
         self.level = 0
@@ -48,6 +53,15 @@ class TypingContext:
         self.open_lets: list[LetName] = []
         """The lets that are being typed, each read by the one before it."""
         self.begin()
+
+    @property
+    def may_be_untyped(self) -> bool:
+        """Whether an expression may be without a type: an error was reported, here or around what
+        is collected by itself; state was read whose type is not known yet; or the file is part of a
+        game that may declare any name."""
+        if self.untyped or ANY in self.names.broken:
+            return True
+        return any(found.errors for found in (self.problems, *self._set_aside))
 
     def begin(self, *, me: bool = False, facts: Facts = frozenset()) -> None:
         """Begins an expression that stands alone; `me` says whether it may read `me`."""
@@ -83,10 +97,11 @@ class TypingContext:
     def collecting(self) -> Iterator[Problems]:
         """Collects the problems found now by themselves, and not among those of the game."""
         saved, self.problems = self.problems, Problems()
+        self._set_aside.append(saved)
         try:
             yield self.problems
         finally:
-            self.problems = saved
+            self.problems = self._set_aside.pop()
 
     @contextmanager
     def let_body(self, let: LetName, parameters: dict[str, Type]) -> Iterator[None]:
@@ -100,10 +115,20 @@ class TypingContext:
         )
         self.open_lets.append(let)
         try:
-            yield
+            with self.scope(frozenset()):
+                yield
         finally:
             self.open_lets.pop()
             self.locals, self.facts, self.me_allowed, self.uses_me = saved
+
+    @contextmanager
+    def scope(self, names: frozenset[str]) -> Iterator[None]:
+        """Types what stands where these loop variables and arguments are local, and no others."""
+        saved, self.scoped = self.scoped, names
+        try:
+            yield
+        finally:
+            self.scoped = saved
 
     @contextmanager
     def assuming(self, facts: Facts) -> Iterator[None]:

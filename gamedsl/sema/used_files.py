@@ -22,7 +22,7 @@ from gamedsl.sema.params import Params
 from gamedsl.sema.rewards import check_split
 from gamedsl.sema.scope import ANY, Namespace
 from gamedsl.sema.state import States
-from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext
+from gamedsl.sema.step_context import ProgramDraft, Stages, StepContext, UseBudget
 from gamedsl.sema.step_readers import read_step
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
@@ -58,13 +58,13 @@ def example_steps(document: Document, problems: Problems) -> tuple[Step, ...]:
     options = OptionSet(tuple(Choice(m, m) for m in ACTIONS), Enum("", ACTIONS))
     actions = dict.fromkeys(ROLES, options)
     typer, near = Typer(names, problems), document.files[0]
-    state = list(States(Types(typer, near)).declare(root.get("state")))
+    state = list(States(Types(typer)).declare(root.get("state")))
     declare_lets(root.get("let"), names, problems)
     section, declared = root.get("actions"), None
     if is_declared_form(section):
         assert isinstance(section, Mapping)
         declared = DeclaredActions(section, names, problems)
-    program = ProgramDraft(read_step, Stages(build_stage, (document.name,)), state)
+    program = ProgramDraft(read_step, Stages(build_stage, (document.name,), UseBudget()), state)
     context = StepContext(typer, program, near, actions, declared, chain=(document.name,))
     steps = context.read_steps(root.get("turns"))
     typed_lets(typer)

@@ -58,12 +58,16 @@ def _used_steps(context: StepContext, node: Node) -> tuple[Step, ...]:
     stage = _stage_name(context, name)
     if stage is not None:
         return read_stage(context, node, stage)
-    document = find_used("protocol", node, context.near, context.problems)
+    document = find_used(
+        "protocol", node, context.near, context.problems, context.program.stages.budget.loaded
+    )
     if document is None:
         context.names.broken.add(ANY)
         return ()
     context.program.steps_read += 1
     if not _may_use(context, document, node.span):
+        return ()
+    if not context.program.stages.can_use(document, node.span, context.problems):
         return ()
     return _protocol_steps(context, node, document)
 

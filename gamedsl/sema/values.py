@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping as Map
 from fractions import Fraction
 from typing import Any
 
-from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.frontend.syntax import ast
 from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir import expr as ir
-from gamedsl.ir.builtins import MAX_ITEMS
+from gamedsl.ir.builtins import BUILTINS, MAX_ITEMS
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import NEVER, List, Never, Type
 from gamedsl.sema.typer import Typer
@@ -70,10 +71,63 @@ def constant(
     return typed, value, _exact_type(value, typed.type)
 
 
+_WHOLE = re.compile(r"-?[0-9]+\Z")
+
+
+def read_items(node: Sequence, typer: Typer) -> list[tuple[Any, Scalar]] | None:
+    """Reads a list of names, numbers and ranges such as `2..10`: each value with its place.
+
+    Where there is a name, or a number in quotes, all values are names. None (and a diagnostic)
+    where a range has an error, or a value stands twice.
+    """
+    found: list[tuple[Any, Scalar]] = []
+    for item in node.items:
+        assert isinstance(item, Scalar)
+        value = item.value
+        if isinstance(value, str) and ".." in value:
+            inside = constant(item, typer)
+            if inside is None:
+                return None
+            found += [(number, item) for number in inside[1]]
+        elif isinstance(value, str):
+            found.append((str(int(value)) if _WHOLE.match(value) else value, item))
+        else:
+            if isinstance(value, Fraction) and value.denominator == 1:
+                value = value.numerator
+            found.append((value, item))
+    if not any(isinstance(value, str) for value, _ in found):
+        return found
+    fraction = next((item for value, item in found if isinstance(value, Fraction)), None)
+    if fraction is not None:
+        typer.problems.add(
+            "GD0404", "a list with names in it is a list of names", fraction.span,
+            why="this is no whole number, and no name",
+            help="to give names numbers, write a map: `{low: 1/2, high: 2}`",
+        )  # fmt: skip
+        return None
+    named = [(value if isinstance(value, str) else str(value), item) for value, item in found]
+    places: dict[str, Scalar] = {}
+    for name, item in named:
+        if name in places:
+            report_twice(name, item.span, places[name].span, typer.problems)
+            return None
+        places[name] = item
+    return named
+
+
+def report_twice(name: str, span: Span, first: Span, problems: Problems) -> None:
+    """Reports a name that stands twice among the values of one type."""
+    problems.add(
+        "GD0319", f"`{name}` stands twice among these values", span, why="the second time",
+        notes=(Note(first, "the first time"),) if first != span else (),
+        help="delete one of them",
+    )  # fmt: skip
+
+
 def why_undefined(error: EvaluationError) -> str:
     """Returns the note under an expression that has no value."""
     expr = error.expr
-    if isinstance(expr, ir.Apply) and expr.function in ("/", "//", "%"):
+    if isinstance(expr, ir.Apply) and BUILTINS[expr.function].undefined == "by zero":
         divisor = expr.arguments[1].span.text
         if not divisor.isdigit() and len(divisor) < 60 and "\n" not in divisor:
             return f"`{divisor}` is 0"

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.fixes import respell
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import EVERYONE, NOBODY, Readers
 from gamedsl.ir.types import BOOL, SEAT, Record, Type, plain
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import ArgumentName, Declared, StateName, VariableName
+from gamedsl.sema.scope import ArgumentName, Declared, LoopName, StateName, VariableName
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import syntax
+
+OWNED = "add `per: role`, or name who sees it"
+"""How a value gets an owner."""
 
 WORDS = ("all", "owner", "others", "nobody")
 """What `seen_by` may be besides roles and expressions."""
@@ -36,7 +42,7 @@ def read_step_readers(node: Node | None, typer: Typer, type: Type | None = None)
             typer.problems.add(
                 "GD0324", f"{type} has no field `{entry.key.text}`", entry.key.span,
                 why="its fields are " + ", ".join(name for name, _ in type.fields),
-                help=f"did you mean `{guess}`?" if guess else "",
+                help=respell(entry.key.span, guess),
             )  # fmt: skip
             continue
         fields.append((index, read_step_readers(entry.value, typer)))
@@ -52,6 +58,8 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
     match node:
         case Scalar(text="all" | "owner" | "others" | "nobody" as word):
             return Readers(word, span=node.span)
+        case _:  # names of roles, a list of them, or fields: read below
+            pass
     if isinstance(node, Scalar) and not names.seats_of(node.text) and not node.text.isidentifier():
         tree = syntax(node, problems)
         if tree is None:
@@ -76,8 +84,23 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
     return Readers("seats", ordered, span=node.span)
 
 
+def has_owner(
+    readers: Readers, name: str, span: Span, owned: bool, problems: Problems, help: str
+) -> bool:
+    """Whether a value has the owner that its readers count on, if they do; reported if not."""
+    if owned or readers.kind not in ("owner", "others"):
+        return True
+    problems.add(
+        "GD0426", f"`{name}` has no owner", readers.span or span,
+        why="it is one value for all", help=help,
+    )  # fmt: skip
+    return False
+
+
 def _holds_a_seat(declared: Declared | None) -> bool:
     """Whether a name is a variable that holds one role."""
     if isinstance(declared, VariableName):
         return plain(declared.type) == SEAT and not declared.joint
-    return isinstance(declared, StateName | ArgumentName) and plain(declared.type) == SEAT
+    if not isinstance(declared, StateName | LoopName | ArgumentName):
+        return False
+    return plain(declared.type) == SEAT

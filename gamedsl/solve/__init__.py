@@ -1,7 +1,8 @@
 """Exact results for games small enough to write out as a tree.
 
 Everything here is computed from the rules alone (`Env.kernel`), in rewards unless payoffs are asked
-for: rewards are what training optimises. Larger games are sampled (`mccfr`, `nash_conv_bound`).
+for: rewards are what training optimises. Larger games are laid out as arrays (`game_arrays`), and
+the largest are sampled (`mccfr`, `nash_conv_bound`).
 
 `solve` chooses what fits a game. It, and all that finds equilibria for it, take payoffs unless
 rewards are asked for: they answer what the game itself is like. numpy is imported where needed.
@@ -30,6 +31,7 @@ from gamedsl.solve.mccfr import SampledPolicy, mccfr
 from gamedsl.solve.oneshot import study
 from gamedsl.solve.positions import solve_positions
 from gamedsl.solve.probability_ranges import Ranges, equilibrium_ranges
+from gamedsl.solve.public_stages import solve_public
 from gamedsl.solve.qre import qre_path
 from gamedsl.solve.response_search import Bound, Reply, nash_conv_bound
 from gamedsl.solve.sequence_form import solve_zero_sum
@@ -91,6 +93,7 @@ __all__ = [
     "qre_path",
     "solve",
     "solve_positions",
+    "solve_public",
     "solve_stages",
     "solve_zero_sum",
     "study",

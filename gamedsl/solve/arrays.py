@@ -13,7 +13,7 @@ seat, Z terminal nodes, N seats.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, cast
@@ -103,9 +103,10 @@ class SeatArrays:
 
 @dataclass(frozen=True, eq=False)
 class TreeArrays:
-    """A tree with one utility, as arrays. `paid_ZN` is what the seats get at terminal nodes."""
+    """A game with one utility, as arrays. `infos` are all information sets, `paid_ZN` is what the
+    seats get at terminal nodes; `tree` is the tree that was written out, if one was."""
 
-    tree: Tree
+    infos: tuple[InfoSet, ...]
     seats: tuple[SeatArrays, ...]
     paid_ZN: Array
     payoffs: tuple[Any, ...]
@@ -114,6 +115,7 @@ class TreeArrays:
     rows of `others`."""
     others: tuple[Array, ...]
     """Per seat (K, N - 1): the combinations of the others' sequences that end a game."""
+    tree: Tree | None = None
 
     @property
     def constant_sum(self) -> bool:
@@ -153,7 +155,7 @@ class TreeArrays:
             for number, info, first in zip(*firsts, strict=True):
                 here = values[first : first + len(info.actions)]
                 found[number] = dict(zip(info.actions, here, strict=True))
-        return {info.key: found[i] for i, info in enumerate(self.tree.info_sets)}
+        return {info.key: found[i] for i, info in enumerate(self.infos)}
 
     def replies(self, rows: Sequence[Array]) -> list[tuple[float, float, Array]]:
         """Returns for each seat its value, its best-response value against the others, and the
@@ -180,11 +182,8 @@ def arrays_of(tree: Tree, utility: Utility) -> TreeArrays:
     got = tree.utilities(utility, exact=False)
     paid_ZN = np.array([got[n] for n in terminals], dtype=float)
     chance_Z = np.array(chance)
-    payoffs, others = zip(
-        *(_payoffs(seats, i, ends_ZN, chance_Z * paid_ZN[:, i]) for i in range(len(seats))),
-        strict=True,
-    )
-    return TreeArrays(tree, seats, paid_ZN, payoffs, others)
+    payoffs, others = payoff_matrices(seats, ends_ZN, chance_Z, paid_ZN)
+    return TreeArrays(tree.info_sets, seats, paid_ZN, payoffs, others, tree)
 
 
 def _offsets(tree: Tree) -> list[int]:
@@ -236,29 +235,51 @@ def _seats(tree: Tree, before: list[int]) -> tuple[tuple[SeatArrays, ...], Array
         level = depth.setdefault(info, 0)
         for later in reversed(chain):
             level = depth[later] = level + 1
-    number_P = np.zeros(offsets[-1], dtype=np.intp)
-    seats = []
-    for i, name in enumerate(tree.seats):
-        own = [info for info, owner in enumerate(tree.owner) if owner == i]
-        ranks = {info: (depth[info], before[info], info) for info in own}
-        own.sort(key=ranks.__getitem__)
-        taken = 1
-        for info in own:
-            size = len(tree.info_sets[info].actions)
-            number_P[offsets[info] : offsets[info] + size] = np.arange(taken, taken + size)
-            taken += size
-        seats.append(_seat(name, own, tree, depth, number_P[[before[info] for info in own]]))
-    return tuple(seats), number_P
+    depth_I = np.array([depth[info] for info in range(len(tree.info_sets))], dtype=np.intp)
+    rows = np.array([tree.owner, before, depth_I], dtype=np.intp).reshape(3, -1)
+    return lay_out(tree.seats, tree.info_sets, rows[0], rows[1], rows[2], np.array(offsets))
+
+
+def lay_out(
+    seats: Sequence[str],
+    infos: Sequence[InfoSet],
+    owner_I: Array,
+    before_I: Array,
+    depth_I: Array,
+    offsets: Array,
+) -> tuple[tuple[SeatArrays, ...], Array]:
+    """The arrays of all seats, and the number of each sequence among its seat's.
+
+    Per information set, in the order of `infos`: the number of its owner, the sequence before it,
+    and how many own decisions lie before it. Sequences are numbered by `offsets`: action a of set i
+    is `offsets[i] + a`, 0 is the empty one, and the last offset is their number.
+    """
+    size_I = np.diff(offsets)
+    number_P = np.zeros(int(offsets[-1]), dtype=np.intp)
+    found = []
+    for i, name in enumerate(seats):
+        own_I = np.flatnonzero(owner_I == i)
+        own_I = own_I[np.lexsort((before_I[own_I], depth_I[own_I]))]
+        sizes = size_I[own_I]
+        last = np.cumsum(sizes)
+        slots = np.arange(int(sizes.sum())) - np.repeat(last - sizes, sizes)
+        number_P[np.repeat(offsets[own_I], sizes) + slots] = np.arange(1, len(slots) + 1)
+        mine = tuple([infos[info] for info in own_I.tolist()])
+        found.append(_seat(name, own_I, mine, sizes, depth_I[own_I], number_P[before_I[own_I]]))
+    return tuple(found), number_P
 
 
 def _seat(
-    name: str, own: list[int], tree: Tree, depth: Mapping[int, int], before_I: Array
+    name: str,
+    sets_I: Array,
+    infos: tuple[InfoSet, ...],
+    size_I: Array,
+    depth_I: Array,
+    before_I: Array,
 ) -> SeatArrays:
-    size_I = np.array([len(tree.info_sets[info].actions) for info in own], dtype=np.intp)
     last_I = np.cumsum(size_I)
     first_I = last_I - size_I
-    set_A = np.repeat(np.arange(len(own)), size_I)
-    depth_I = np.array([depth[info] for info in own], dtype=np.intp)
+    set_A = np.repeat(np.arange(len(sets_I)), size_I)
     levels = []
     for level in range(int(depth_I.max(initial=-1)) + 1):
         start, stop = np.searchsorted(depth_I, [level, level + 1]).tolist()
@@ -272,9 +293,17 @@ def _seat(
                 parents[order], group[order],
             )
         )  # fmt: skip
-    infos = tuple(tree.info_sets[info] for info in own)
-    sets_I = np.array(own, dtype=np.intp)
     return SeatArrays(name, infos, sets_I, first_I, size_I, set_A, tuple(levels))
+
+
+def payoff_matrices(
+    seats: Sequence[SeatArrays], ends_ZN: Array, chance_Z: Array, paid_ZN: Array
+) -> tuple[tuple[Any, ...], tuple[Array, ...]]:
+    """The matrices of all seats, and the combinations of the others' sequences in their columns
+    (see `TreeArrays`). Per end, `ends_ZN` has the seats' sequences, `chance_Z` how likely chance
+    goes there, and `paid_ZN` what the seats get."""
+    found = [_payoffs(seats, i, ends_ZN, chance_Z * paid_ZN[:, i]) for i in range(len(seats))]
+    return tuple(matrix for matrix, _ in found), tuple(others for _, others in found)
 
 
 def _payoffs(
@@ -287,7 +316,11 @@ def _payoffs(
         columns_Z, columns = rest_ZR[:, 0], seats[1 - seat].slots + 1
         others = np.arange(columns)[:, None]
     else:
-        others, columns_Z = np.unique(rest_ZR, axis=0, return_inverse=True)
+        columns_Z, first = np.zeros(len(rest_ZR), dtype=np.intp), np.zeros(1, dtype=np.intp)
+        for sequence_Z in rest_ZR.T:
+            pairs_Z = columns_Z * (int(sequence_Z.max(initial=0)) + 1) + sequence_Z
+            _, first, columns_Z = np.unique(pairs_Z, return_index=True, return_inverse=True)
+        others = rest_ZR[first]
         columns = len(others)
     places = ends_ZN[:, seat], columns_Z.reshape(-1)
     matrix = csr_array((weighted_Z, places), shape=(rows, columns))

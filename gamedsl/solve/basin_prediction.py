@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from gamedsl.solve.best_responses import Policy
+from gamedsl.solve.best_responses import Policy, exploitability
 from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
 from gamedsl.solve.gradient_flow import GradientFlow
 from gamedsl.solve.table import on_path, one_shot, outcome
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 MANY_NODES = 4_000
 MANY_TARGETS = 48
+GAINED = 0.02
+"""The share of a seat's span of rewards that a reply must gain to refute a rest point: the flow
+stops short of a corner."""
 RAYS = 48
 
 Kind = Literal["moving", "pure", "mixed"]
@@ -78,6 +81,9 @@ class Prediction:
     boundary: Boundary | None
     coupling: str
     method: str
+    refuted: str = ""
+    """The reason why the point at which the flow rests is not predicted: somebody gains there by
+    another reply, and no pure equilibrium has its play. `kind` is then "moving"."""
 
     @property
     def confidence(self) -> Literal["clear", "near the boundary", "too close to call", "none"]:
@@ -100,6 +106,7 @@ class Prediction:
             "boundary": self.boundary.as_dict() if self.boundary else None,
             "coupling": self.coupling,
             "method": self.method,
+            **({"refuted": self.refuted} if self.refuted else {}),
         }
 
 
@@ -116,6 +123,9 @@ def predict_basin(
     ends = _as_policy(tree, landing.probs_BL[0])
     profile = on_path(tree, ends) if kind == "pure" else None
     margin = tipping = None
+    refuted = "" if kind == "moving" else _refuted(tree, ends, profile)
+    if refuted:
+        kind, profile = "moving", None
     if profile is not None:
         margin, tipping = _margin(flow, start_L, profile)
     elif kind == "mixed":
@@ -124,8 +134,36 @@ def predict_basin(
     return Prediction(
         kind, profile, outcome(tree, profile) if profile else "", ends, margin,
         _as_policy(tree, tipping) if tipping is not None else None,
-        _boundary(flow, profile) if profile else None, named, _method(named),
+        _boundary(flow, profile) if profile else None, named, _method(named), refuted,
     )  # fmt: skip
+
+
+def _refuted(tree: Tree, ends: Policy, profile: Mapping[str, str] | None) -> str:
+    """Returns why a rest point of the flow is no equilibrium, and no play of one; else "".
+
+    Information sets that move together may rest where no seat's interest does: each is pulled by
+    what is good for the others.
+    """
+    policy = ends
+    if profile is not None:
+        policy = {**ends, **{key: {name: 1.0} for key, name in profile.items()}}
+    found = exploitability(tree, policy)
+    spans = {seat: float(high - low) for seat in tree.seats for low, high in [tree.span(seat)]}
+    gains = {
+        seat: float(best.value - found.values[seat]) for seat, best in found.best_responses.items()
+    }
+    seat = max(gains, key=lambda name: gains[name] / (spans[name] or 1.0))
+    if gains[seat] <= GAINED * spans[seat]:
+        return ""
+    where = "a mixture"
+    if profile is not None:
+        where = outcome(tree, profile)
+        if any(
+            all(one.profile[key] == name for key, name in profile.items())
+            for one in pure_equilibria(tree).found or ()
+        ):
+            return ""
+    return f"it rests at {where}, which is no equilibrium: `{seat}` would gain {gains[seat]:.3g}"
 
 
 def coupling_matrix(tree: Tree, coupling: Coupling) -> Array:

@@ -48,6 +48,8 @@ class Histories:
     """The histories of a tree, laid out once."""
 
     def __init__(self, arrays: TreeArrays) -> None:
+        if arrays.tree is None:
+            raise ValueError("histories are added up in the order of a tree, and there is none")
         self._tree = arrays.tree
         self._begin = np.cumsum([0, *(seat.slots for seat in arrays.seats)]).tolist()
         """The first slot of each seat in one row of all; the slots of chance come last."""
@@ -56,7 +58,7 @@ class Histories:
         self._steps: list[list[_Step]] = [[] for _ in arrays.seats]
         nodes, bounds = self._write(arrays)
 
-        paid = dict(zip(arrays.tree.terminals, arrays.paid_ZN.tolist(), strict=True))
+        paid = dict(zip(self._tree.terminals, arrays.paid_ZN.tolist(), strict=True))
         nothing = [0.0] * len(arrays.seats)
         self._paid_SN = np.array([paid.get(node, nothing) for node in nodes]).T.copy()
         self._parent_N, self._share_N = np.array(self._parent), np.array(self._share)

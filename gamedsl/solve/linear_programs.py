@@ -3,7 +3,8 @@
 A simplex method ends at a vertex, which is the one solution of the constraints that hold there with
 equality. Which those are can be read off the floats; the vertex and its dual are then worked out
 again in Fractions and held against every constraint. Where primal and dual are feasible and worth
-the same, both are optimal, and no float is left in the answer.
+the same, both are optimal, and no float is left in the answer. Where that fails, a small program is
+solved in rationals from the start (`gamedsl.solve.rational_simplex`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.extras import missing
 from gamedsl.solve.best_responses import Number
 from gamedsl.solve.rational_algebra import Row, solve_linear
+from gamedsl.solve.rational_simplex import TooMuchWork, solve_exactly
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,11 +63,38 @@ class Optimum:
 
 def maximise(program: Program) -> Optimum | None:
     """The optimum; None where no x meets the constraints. Raises ImportError without scipy,
-    and ValueError for a program without bounds."""
-    found = _floats(program)
-    if found is None:
+    and ValueError for a program without bounds.
+
+    Where the floats lead to no vertex that can be certified, the program is solved again in
+    rationals, if it is small enough for that. That no x meets the constraints is believed of
+    floats only if the program is too large for rationals.
+    """
+    found, wrong = None, ""
+    try:
+        found = _floats(program)
+    except ValueError as error:
+        wrong = str(error)
+    certified = None if found is None else _certified(program, found)
+    if certified is not None:
+        return certified
+    try:
+        exactly = solve_exactly(program)
+    except TooMuchWork:
+        if wrong:
+            raise ValueError(wrong) from None
+        if found is None:
+            return None
+        x, prices, _, value = found
+        return Optimum(value, x.tolist(), prices.tolist(), False)
+    if exactly is None:
         return None
-    x, prices, duals, value = found
+    best, costs = exactly
+    return Optimum(_dot(program.objective, best), best, costs, True)
+
+
+def _certified(program: Program, found: tuple[Array, Array, Array, float]) -> Optimum | None:
+    """The vertex and its prices near a solution in floats, if they prove each other optimal."""
+    x, prices, duals, _ = found
     for margin in MARGINS:
         primal = _primal(program, x, margin)
         if primal is None:
@@ -74,7 +103,7 @@ def maximise(program: Program) -> Optimum | None:
         if dual is not None:
             worth = _dot(program.objective, primal)
             return Optimum(worth, primal, dual, True)
-    return Optimum(value, x.tolist(), prices.tolist(), False)
+    return None
 
 
 def _floats(program: Program) -> tuple[Array, Array, Array, float] | None:

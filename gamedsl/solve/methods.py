@@ -13,10 +13,19 @@ from math import prod
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.solve.equilibria import pure_equilibria
+from gamedsl.solve.large_games import (
+    LaidOut,
+    estimate_histories,
+    lay_out,
+    minimise_regret,
+    search_team,
+)
 from gamedsl.solve.oneshot import study
 from gamedsl.solve.positions import solve_positions
+from gamedsl.solve.public_stages import solve_public
 from gamedsl.solve.qre import fits, qre_path
-from gamedsl.solve.sequence_form import constant_sum, solve_zero_sum
+from gamedsl.solve.sequence_form import NoOptimum, constant_sum, solve_zero_sum
+from gamedsl.solve.smaller_state import smaller_state
 from gamedsl.solve.solution import Progress, checked, rounded
 from gamedsl.solve.stages import solve_stages
 from gamedsl.solve.subgame_perfection import backward_induction, perfect_information
@@ -39,14 +48,18 @@ TRIED = 200_000
 """The most nodes that a trial of all pure profiles visits."""
 
 
+VAST = 1e18
+"""Estimated histories beyond which no smaller state is looked for."""
+
+
 class Unfit(ValueError):
     """The requested method does not fit the game; the message says why."""
 
 
 @dataclass
 class Job:
-    """A game to be solved. `tree` is None if the game is too large for one; `did` lists the steps
-    taken so far, in words."""
+    """A game to be solved. `tree` is None if the game is too large for one; `laid_out` then has it
+    as arrays, if it fits into these. `did` lists the steps taken so far, in words."""
 
     game: Game
     utility: Utility
@@ -55,6 +68,9 @@ class Job:
     limit: int
     progress: Progress
     tree: Tree | None = None
+    laid_out: LaidOut | None = None
+    asked: str = "auto"
+    """The method that was asked for by name."""
     strategies: bool = False
     did: list[str] = field(default_factory=list)
 
@@ -86,18 +102,80 @@ def positions(job: Job, *, needed: bool) -> dict[str, Any] | None:
             progress=lambda n: job.progress("looking for positions", n, None, ""),
         )  # fmt: skip
     except TooLarge as error:
+        hint = _smaller(job)
         if needed:
             raise Unfit(
                 f"`{job.game.name}` has more than {error.limit:,} positions: too many for backward "
-                "induction; use --method mccfr"
+                f"induction; {hint or 'use --method mccfr'}"
             ) from error
         job.say(f"everybody sees everything, but there are more than {error.limit:,} positions")
+        if hint:
+            job.say(hint)
         return None
     job.say(
         f"everybody sees everything: backward induction over {found.positions:,} positions, which "
         f"stand for {found.histories:,} histories"
     )
     return {"perfect": found, "solution": found.solution}
+
+
+def _smaller(job: Job) -> str:
+    """What could be left out of the state so that there are few enough positions; "" for nothing.
+    A game that is much too large is not looked at."""
+    if estimate_histories(job.game) > VAST:
+        return ""
+    job.progress("looking for a smaller state", 0, None, "")
+    found = smaller_state(job.game, 2 * job.limit)
+    if found is None:
+        return ""
+    what = "is not read" if found.whole else "is read only for where it is none"
+    return (
+        f"`{found.variable}` {what}, as far as was tried: a state that holds no more of it has "
+        f"{found.positions:,} positions, and is solved exactly"
+    )
+
+
+def public_stages(job: Job, *, needed: bool) -> dict[str, Any] | None:
+    """Stages over positions; None where there are too many or one has no exact method, unless it
+    was asked for."""
+    job.progress("looking for positions", 0, None, "")
+    why = "some stage has no exact method"
+    try:
+        found = solve_public(
+            job.game, job.utility, limit=2 * job.limit,
+            progress=lambda n: job.progress("looking for positions", n, None, ""),
+        )  # fmt: skip
+    except TooLarge as error:
+        found, why = None, f"there are more than {error.limit:,} positions"
+    if found is None:
+        if needed:
+            raise Unfit(f"`backward` does not fit `{job.game.name}`: {why}; use --method mccfr")
+        job.say(f"all that happened is seen by all, but {why}")
+        return None
+    job.say(
+        f"only choices of one step are hidden from each other: {found.stages:,} stages over "
+        f"{found.positions:,} positions, which stand for {found.histories:,} histories, each "
+        "solved as a game of its own, the last first"
+    )
+    return {"public": found, "solution": found.solution}
+
+
+def lay_out_large(job: Job) -> bool:
+    """Lays a game out that is too large for a tree, if it fits into arrays."""
+    job.progress("looking for positions", 0, None, "")
+    try:
+        job.laid_out = lay_out(
+            job.game, job.utility, lambda n: job.progress("looking for positions", n, None, "")
+        )
+    except (ImportError, ValueError):
+        return False
+    if job.laid_out is None:
+        return False
+    job.say(
+        f"{job.laid_out.histories:,} histories are laid out as arrays, from "
+        f"{job.laid_out.positions:,} positions"
+    )
+    return True
 
 
 def _equilibria(job: Job, method: str) -> dict[str, Any]:
@@ -153,14 +231,29 @@ def _lp(job: Job, method: str) -> dict[str, Any]:
     job.progress("solving a linear program", 0, None, "")
     kind = "zero-sum" if not total else f"of constant sum {total}"
     job.say(f"two seats, {kind}, hidden information: a linear program over sequences")
-    return {"solution": solve_zero_sum(tree, job.utility)}
+    try:
+        return {"solution": solve_zero_sum(tree, job.utility)}
+    except NoOptimum as error:
+        if job.asked == method:
+            raise Unfit(f"`lp` fails for `{job.game.name}`: {error}; try --method cfr+") from error
+        job.say(f"{error}; CFR+ is tried instead")
+        return {**_cfr(job, "cfr+"), "method": "cfr+"}
 
 
 def _team(job: Job, method: str) -> dict[str, Any]:
+    if job.laid_out is not None:
+        if not job.laid_out.common_payoff:
+            raise Unfit(_NOT_ALIKE.format(job.utility, job.game.name))
+        job.say("all seats are paid alike: a search by best replies, from many starts")
+        return {
+            "solution": search_team(
+                job.laid_out,
+                lambda n, of, best: job.progress("searching", n, of, f"worth {best:.3g}"),
+            )
+        }
     tree = job.whole(method)
     if not common_payoff(tree, job.utility):
-        raise Unfit(f"`team` is for seats that are paid alike, which those of `{job.game.name}` "
-                    "are not")  # fmt: skip
+        raise Unfit(_NOT_ALIKE.format(job.utility, job.game.name))
     job.progress("searching", 0, None, "")
     found = team_optimum(tree, job.utility)
     if len(tree.seats) > 1:
@@ -183,10 +276,17 @@ def _qre(job: Job, method: str) -> dict[str, Any]:
 def _cfr(job: Job, method: str) -> dict[str, Any]:
     from gamedsl.solve.cfr import cfr
 
+    if job.laid_out is not None:
+        job.say("regrets are minimised at every information set of the whole game")
+        found = minimise_regret(
+            job.laid_out, VARIANTS[method], job.iterations,
+            lambda n, of, gap: job.progress("iterating", n, of, f"NashConv {gap:.2g}"),
+        )  # fmt: skip
+        return {"solution": found}
     tree, count = job.whole(method), job.iterations or ITERATIONS
     job.say(f"regrets are minimised at every information set, {count:,} times")
     solution = cfr(
-        tree, count, _VARIANTS[method], job.utility,
+        tree, count, VARIANTS[method], job.utility,
         progress=lambda n, gap: job.progress("iterating", n, count, f"NashConv {gap:.2g}"),
     )  # fmt: skip
     return {"solution": solution}
@@ -253,7 +353,9 @@ def _mccfr(job: Job, method: str) -> dict[str, Any]:
     return {"solution": solution, "sampled": sampled}
 
 
-_VARIANTS: dict[str, Variant] = {"cfr": "cfr", "cfr+": "cfr+", "dcfr": "dcfr"}
+_NOT_ALIKE = "`team` is for seats that are paid alike, and the {} of `{}` differ"
+
+VARIANTS: dict[str, Variant] = {"cfr": "cfr", "cfr+": "cfr+", "dcfr": "dcfr"}
 
 RUN: dict[str, Callable[[Job, str], dict[str, Any]]] = {
     "equilibria": _equilibria,
@@ -261,7 +363,7 @@ RUN: dict[str, Callable[[Job, str], dict[str, Any]]] = {
     "lp": _lp,
     "team": _team,
     "qre": _qre,
-    **dict.fromkeys(_VARIANTS, _cfr),
+    **dict.fromkeys(VARIANTS, _cfr),
     "mccfr": _mccfr,
     "other": _other,
 }

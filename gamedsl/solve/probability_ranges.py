@@ -103,8 +103,8 @@ def _perfect(tree: Tree, utility: Utility) -> Ranges | None:
     for number, info in enumerate(tree.info_sets):
         (node,), seat = tree.members[number], tree.owner[number]
         own = [[worth[seat] for worth in outcomes[child]] for child in tree.children[node]]
-        floor = max(map(min, own))
-        fit = [max(values) >= floor for values in own]
+        security = max(map(min, own))
+        fit = [max(values) >= security for values in own]
         some = _ANY if sum(fit) > 1 else _SURE
         found[info.key] = {
             name: (some if fits else _NEVER,) for name, fits in zip(info.actions, fit, strict=True)

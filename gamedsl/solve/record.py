@@ -41,6 +41,11 @@ def as_record(report: Report) -> dict[str, Any]:
             record["outcomes"] = plain(report.perfect.outcomes)
     if report.staged is not None:
         record["stages"] = {"solved": report.staged.stages, "choices": report.staged.choices}
+    if report.public is not None:
+        found = report.public
+        record["stages"] = {"solved": found.stages, "choices": found.choices}
+        record["first"] = plain(found.first)
+        record["complete"] = found.complete
     if report.team is not None:
         record["team"] = {"bound": plain(report.team.bound), "proved": report.team.proved}
     if report.path is not None:

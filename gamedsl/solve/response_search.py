@@ -2,8 +2,11 @@
 
 A seat's best response cannot be computed there, but any response shows a possible gain. Monte Carlo
 tree search over the seat's own information sets looks for one, while the others play their policy
-(the best response of Timbers et al. 2022, without their networks). The response is then fixed and
-played in fresh games against the policy itself.
+(the best response of Timbers et al. 2022, without their networks). Beside it simple replies are
+tried: the best average at each information set of the search, random play, and each of the actions
+that are offered most often wherever it is legal. The one that earns most in some games is then
+played in fresh games against the policy itself; where none earns more there, the policy's own play
+is the reply, which gains 0.
 
 If the whole game has at most `nodes` nodes, the best response is computed and everything is exact,
 up to floats. Else `gain` is an unbiased estimate of the gain of the response that was found, with
@@ -13,6 +16,7 @@ therefore proves nothing: more simulations may find more.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, log, sqrt
@@ -40,22 +44,37 @@ Progress = Callable[[int, int], None]
 """A callback with the numbers of simulations and comparisons done, and of all."""
 
 
+Choice = Callable[[Sequence[str]], int | None]
+"""A function from legal actions to the number of one: -1 for one at random, None where the policy
+plays."""
+
+SIMPLE = 4
+"""Actions of which each is tried wherever it is legal."""
+FEW_TRIALS = 20
+"""The least number of games in which each reply is tried."""
+
+
 @dataclass(frozen=True)
 class Reply:
     """A seat's gain by a response to the others, in units of utility. `error` is the standard
     error of `gain`, 0 if it is `exact`. `actions` are those of the response, by information set;
-    elsewhere it plays the policy itself."""
+    elsewhere it plays the policy itself, unless `by` says otherwise. `tried` is how many replies
+    were tried, and `by` the one of which this is the gain: "" where none earned more than the
+    policy, and `gain` is 0."""
 
     seat: str
     gain: float
     error: float
     exact: bool
     actions: Mapping[str, str] = field(repr=False)
+    tried: int = 0
+    by: str = ""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """NashConv is `gain` if `exact`; else at least `gain`, up to its standard error `error`."""
+    """NashConv is `gain` if `exact`; else at least `gain`, up to its standard error `error`. A seat
+    for which no reply was found adds nothing to either, and may gain something all the same."""
 
     replies: Mapping[str, Reply]
 
@@ -77,6 +96,16 @@ class Bound:
         """A lower bound of NashConv, with 97.5% confidence if it is not exact; never below 0,
         which always holds."""
         return self.gain if self.exact else max(0.0, self.gain - 1.96 * self.error)
+
+    @property
+    def tried(self) -> int:
+        """The number of replies that were tried for a seat."""
+        return max((reply.tried for reply in self.replies.values()), default=0)
+
+    @property
+    def found(self) -> bool:
+        """Whether some reply gains for sure, with the confidence of `at_least`."""
+        return self.at_least > 0
 
 
 def nash_conv_bound(
@@ -130,11 +159,25 @@ def searched(
         before = (simulations + games) * place
         for _ in counted(before, simulations):
             search.simulate()
-        actions = search.best()
-        compared = counted(before + simulations, games)
-        gains = [search.compare(actions, f"{seed}:{n}") for n in compared]
+        found = search.replies()
+        trials = max(FEW_TRIALS, games // 10)
+        earned = {
+            name: fmean(search.compare(pick, f"{seed} try:{n}") for n in range(trials))
+            for name, pick in found.items()
+        }
+        name = max(earned, key=earned.__getitem__)
+        if earned[name] <= 0:
+            for _ in counted(before + simulations, games):
+                pass
+            replies[search.seat] = Reply(search.seat, 0.0, 0.0, False, {}, len(found))
+            continue
+        pick = found[name]
+        gains = [search.compare(pick, f"{seed}:{n}") for n in counted(before + simulations, games)]
         error = stdev(gains) / sqrt(games)
-        replies[search.seat] = Reply(search.seat, fmean(gains), error, False, actions)
+        actions = pick if isinstance(pick, Mapping) else {}
+        replies[search.seat] = Reply(
+            search.seat, fmean(gains), error, False, actions, len(found), name
+        )
     return Bound(replies)
 
 
@@ -144,7 +187,7 @@ def _exact(tree: Tree, plays: Plays, utility: Utility) -> Bound:
     replies = {}
     for seat, best in found.best_responses.items():
         gain = float(best.value - found.values[seat])
-        replies[seat] = Reply(seat, gain, 0.0, True, best.actions)
+        replies[seat] = Reply(seat, gain, 0.0, True, best.actions, 1, "the best reply")
     return Bound(replies)
 
 
@@ -211,12 +254,40 @@ class Search:
             if min(known.times)
         }
 
-    def compare(self, actions: Mapping[str, str], seed: str) -> float:
+    def replies(self) -> dict[str, Mapping[str, str] | Choice]:
+        """Returns the replies to try, by what they are called."""
+        found: dict[str, Mapping[str, str] | Choice] = {
+            "tree search": self.best(),
+            "the best averages of tree search": self.greedy(),
+            "random play": lambda legal: -1,
+        }
+        offered = Counter(name for known in self.tried.values() for name in known.legal)
+        for name, _ in offered.most_common(SIMPLE):
+            found[f"`{name}` wherever it is legal"] = _always(name)
+        return found
+
+    def greedy(self) -> dict[str, str]:
+        """Returns the action that earned most on average at each information set, of those that
+        were tried."""
+        found = {}
+        for key, known in self.tried.items():
+            places = [place for place, times in enumerate(known.times) if times]
+            if places:
+                best = max(places, key=lambda p: known.earned[p] / known.times[p])
+                found[key] = known.legal[best]
+        return found
+
+    def compare(self, actions: Mapping[str, str] | Choice, seed: str) -> float:
         """Returns the response's gain over the policy, each in one game with the same random
         numbers."""
 
         def reply(key: str, legal: Sequence[str]) -> int:
-            if key in actions:
+            if not isinstance(actions, Mapping):
+                option = actions(legal)
+                if option is not None:
+                    chance = random()
+                    return option if option >= 0 else int(chance * len(legal))
+            elif key in actions:
                 random()
                 return legal.index(actions[key])
             return self.by_policy(key, legal, random)
@@ -244,6 +315,11 @@ class Search:
         if len(ask.legal) > 1 and ask.seat == self.seat:
             return pick(key_of(state, ask), ask.legal)
         return option_by(self._plays, state, ask, random)
+
+
+def _always(name: str) -> Choice:
+    """The reply that takes an action wherever it is legal."""
+    return lambda legal: legal.index(name) if name in legal else None
 
 
 def option_by(plays: Plays, state: State, ask: Ask, random: Callable[[], float]) -> int:

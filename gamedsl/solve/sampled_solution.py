@@ -62,7 +62,13 @@ class Sampled:
             "games": self.games,
             "information_sets": self.sets,
             "gains": {
-                seat: {"gain": r.gain, "error": r.error, "exact": r.exact}
+                seat: {
+                    "gain": r.gain if r.exact or r.by else None,
+                    "error": r.error,
+                    "exact": r.exact,
+                    "tried": r.tried,
+                    "by": r.by,
+                }
                 for seat, r in self.bound.replies.items()
             },
             "nash_conv_at_least": self.bound.at_least,
@@ -72,8 +78,9 @@ class Sampled:
 def solve_by_sampling(
     game: Game, utility: Utility, iterations: int | None, seed: int, progress: Progress
 ) -> tuple[Solution, Sampled, Sampling]:
-    """A policy by MCCFR, with estimates. The solution's regrets are what replies that were found
-    gain, 0 where that is less. Equal seeds give equal results. Raises EvaluationError."""
+    """A policy by MCCFR, with estimates. The solution's regrets are at least what replies that were
+    found gain, and are there only for seats with such a reply. Equal seeds give equal results.
+    Raises EvaluationError."""
     effort = effort_for(game, seed)
     count = iterations or effort.iterations
     learnt = mccfr(
@@ -90,7 +97,12 @@ def solve_by_sampling(
     solution = Solution(
         "policy", learnt.method, learnt.visited,
         {seat: mean for seat, (mean, _) in estimates.items()},
-        {seat: max(0.0, reply.gain) for seat, reply in bound.replies.items()}, False,
+        {
+            seat: reply.gain
+            for seat, reply in bound.replies.items()
+            if reply.exact or reply.gain > 1.96 * reply.error
+        },
+        False, "" if bound.exact else "regrets are bounds from below, by replies that were tried",
     )  # fmt: skip
     return solution, Sampled(estimates, effort.games, len(learnt.visited), bound), effort.sampling
 

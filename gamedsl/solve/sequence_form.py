@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
+from math import log2
 
 from gamedsl.solve.best_responses import Number
 from gamedsl.solve.linear_programs import Program, maximise
@@ -19,6 +20,14 @@ from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, Utility
 
 ROOT = 0
 """The number of the sequence of no choices."""
+
+
+TINY, HUGE = Fraction(1, 10_000), Fraction(1_000_000)
+"""The least and the largest of a seat's most extreme payoff with which a program is not scaled."""
+
+
+class NoOptimum(ArithmeticError):
+    """The linear program of a game was not solved, though every game has an equilibrium."""
 
 
 def constant_sum(tree: Tree, utility: Utility = "payoffs") -> Fraction | None:
@@ -32,13 +41,18 @@ def solve_zero_sum(tree: Tree, utility: Utility = "payoffs") -> Solution:
     """An equilibrium of a two-seat tree of constant sum, exact where it could be certified.
 
     Information sets that a seat's own choices exclude play all actions equally. Raises ValueError
-    for other trees and ImportError without scipy.
+    for other trees, ImportError without scipy, and `NoOptimum` where floats find none and the
+    program is too large for rationals.
     """
     if len(tree.seats) != 2 or constant_sum(tree, utility) is None:
         raise ValueError("the sequence form is for two seats whose payoffs have a constant sum")
     first, second = Plans(tree, 0), Plans(tree, 1)
     optimum = maximise(best_plan(first, second, utility))
-    assert optimum is not None
+    if optimum is None:
+        raise NoOptimum(
+            "floats find no optimum of the linear program, which has one, and it is too large for "
+            "rationals: payoffs may differ by too many digits"
+        )
     policy = _behaviour(first, optimum.x[: first.count], optimum.exact)
     policy |= _behaviour(second, optimum.prices, optimum.exact)
     method = "sequence-form linear program"
@@ -107,15 +121,20 @@ def _flow(plans: Plans) -> list[tuple[Row, Fraction]]:
 
 def _payoffs(mine: Plans, theirs: Plans, utility: Utility) -> dict[tuple[int, int], Fraction]:
     """Returns a seat's payoff for each pair of sequences, times the probability that chance
-    allows them."""
+    allows them. Very large and very small payoffs are taken over a power of two near the largest:
+    floats can hold what is left, and the best plans stay the same."""
     tree = mine.tree
     got = tree.utilities(utility, exact=True)
+    low, high = tree.span(tree.seats[mine.seat], utility)
+    most = max(abs(low), abs(high))
+    scale = Fraction(2) ** int(log2(most)) if most and not TINY <= most <= HUGE else Fraction(1)
     likely = [Fraction(1)] * len(tree)
     found: dict[tuple[int, int], Fraction] = {}
     for node, info in enumerate(tree.info):
         if info == TERMINAL:
             pair = mine.at[node], theirs.at[node]
-            found[pair] = found.get(pair, Fraction(0)) + likely[node] * got[node][mine.seat]
+            worth = likely[node] * got[node][mine.seat] / scale
+            found[pair] = found.get(pair, Fraction(0)) + worth
         for place, child in enumerate(tree.children[node]):
             likely[child] = likely[node] * (tree.odds[node][place] if info == CHANCE else 1)
     return found

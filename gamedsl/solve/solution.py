@@ -29,7 +29,8 @@ class Solution:
     """One answer. With `exact`, all numbers are Fractions; else they are floats.
 
     `regrets` is what each seat would gain by its best reply to the others, in units of utility; all
-    are 0 exactly where the policy is a Nash equilibrium.
+    are 0 exactly where the policy is a Nash equilibrium. Of a game that was sampled they are bounds
+    from below, and a seat is missing where no reply was found that gains.
     """
 
     concept: str
@@ -51,7 +52,7 @@ class Solution:
     @property
     def exploitability(self) -> Number:
         """NashConv divided by the number of seats."""
-        return self.nash_conv / len(self.regrets)
+        return self.nash_conv / len(self.values)
 
 
 def checked(

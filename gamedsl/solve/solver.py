@@ -11,9 +11,20 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.solve.imperfect_recall import TooManyStrategies, absent_minded, table_of
-from gamedsl.solve.methods import LIMIT, RUN, SMALL, Job, Unfit, positions
+from gamedsl.solve.methods import (
+    LIMIT,
+    RUN,
+    SMALL,
+    VARIANTS,
+    Job,
+    Unfit,
+    lay_out_large,
+    positions,
+    public_stages,
+)
 from gamedsl.solve.oneshot import OneShot
 from gamedsl.solve.positions import PositionsSolved
+from gamedsl.solve.public_stages import PublicSolved
 from gamedsl.solve.qre import Path
 from gamedsl.solve.sequence_form import constant_sum
 from gamedsl.solve.solution import Progress, Solution
@@ -60,6 +71,7 @@ class Report:
     one_shot: OneShot | None = None
     perfect: Perfect | PositionsSolved | None = None
     staged: Staged | None = None
+    public: PublicSolved | None = None
     team: TeamOptimum | None = None
     path: Path | None = None
     sampled: Sampled | None = None
@@ -85,10 +97,12 @@ def solve(
     if method not in METHODS:
         raise KeyError(method)
     from gamedsl.engine.walk import count_histories
-    from gamedsl.runtime.positions import has_perfect_information
+    from gamedsl.runtime.positions import has_perfect_information, has_public_state
 
     began = perf_counter()
-    job = Job(game, utility, iterations, seed, limit, progress or (lambda *_: None))
+    job = Job(
+        game, utility, iterations, seed, limit, progress or (lambda *_: None), asked=method
+    )  # fmt: skip
     found: dict[str, Any] | None = None
     size = {}
     if method != "mccfr":
@@ -98,6 +112,12 @@ def solve(
             found = positions(job, needed=method == "backward")
         if found is None and count is not None:
             job.tree = _tree(job)
+        elif found is None:
+            public = not by_position and has_public_state(game.ir)
+            if public and method in ("auto", "backward"):
+                found = public_stages(job, needed=method == "backward")
+            if found is None and method in ("auto", "team", *VARIANTS):
+                lay_out_large(job)
     if found is None:
         chosen = _choose(job) if method == "auto" else method
         found = RUN[chosen](job, chosen)
@@ -106,6 +126,13 @@ def solve(
         chosen = "backward"
     if job.tree is not None:
         size = {"nodes": len(job.tree), "information sets": len(job.tree.info_sets)}
+    if job.laid_out is not None:
+        size = {
+            "histories": job.laid_out.histories, "positions": job.laid_out.positions,
+            "information sets": len(job.laid_out.arrays.infos),
+        }  # fmt: skip
+    if "public" in found:
+        size = {"histories": found["public"].histories, "positions": found["public"].positions}
     if isinstance(found.get("perfect"), PositionsSolved):
         size = {"histories": found["perfect"].histories, "positions": found["perfect"].positions}
     return Report(
@@ -151,6 +178,8 @@ def _table_of_strategies(job: Job, tree: Tree, where: str) -> Tree:
 def _choose(job: Job) -> str:
     """The method that fits a tree best."""
     tree = job.tree
+    if job.laid_out is not None:
+        return "team" if job.laid_out.common_payoff else "cfr+"
     if tree is None:
         job.say(f"the game has more than {job.limit:,} histories, too many for a tree")
         return "mccfr"

@@ -57,7 +57,7 @@ def solve_stages(tree: Tree, utility: Utility = "payoffs") -> Staged | None:
             worth[root] = mean(tree.odds[root], [worth[c] for c in tree.children[root]])
             continue
         stage = stage_of(tree, root, worth)
-        found = _solve(stage)
+        found = solve_stage(stage)
         if found is None:
             return None
         stages, choices = stages + 1, choices + (found[1] > 1)
@@ -112,7 +112,7 @@ def stage_of(tree: Tree, root: int, worth: Mapping[int, Worth]) -> Tree:
     return builder.tree()
 
 
-def _solve(stage: Tree) -> tuple[Policy, int] | None:
+def solve_stage(stage: Tree) -> tuple[Policy, int] | None:
     """An equilibrium of a stage, and how many there were to choose from as far as is known."""
     if len(stage.seats) == 1 or common_payoff(stage):
         team = team_optimum(stage, steps=TEAM_STEPS)

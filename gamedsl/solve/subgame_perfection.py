@@ -98,8 +98,8 @@ def perfect_outcomes(tree: Tree, utility: Utility) -> list[tuple[Worth, ...]] | 
             here = [mean(tree.odds[node], list(chosen)) for chosen in product(*below)]
         else:
             seat = tree.owner[info]
-            floor = max(min(w[seat] for w in options) for options in below)
-            here = [w for options in below for w in options if w[seat] >= floor]
+            security = max(min(w[seat] for w in options) for options in below)
+            here = [w for options in below for w in options if w[seat] >= security]
         found[node] = tuple(dict.fromkeys(here))
         if len(found[node]) > MANY_OUTCOMES:
             return None

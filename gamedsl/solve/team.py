@@ -3,26 +3,29 @@
 Some profile of pure strategies is optimal, as payoffs are linear in each seat's behaviour at each
 information set. Sets are settled one after another in the order of play; a choice is dropped where
 even a team that saw everything from there on could not beat the best profile found (branch and
-bound, as MAA* of Szer, Charpillet and Zilberstein 2005 does it). The search begins at a profile
-that no seat can improve alone.
+bound, as MAA* of Szer, Charpillet and Zilberstein 2005 does it). Histories that from some point on
+share no information set are solved apart, and a part that was met before is not solved again: what
+the team knows in common is then a state (Nayyar, Mahajan and Teneketzis 2013). The search begins at
+the best of some profiles that no seat can improve alone, and its result is never worth less.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from random import Random
 
 from gamedsl.solve.best_responses import Number, Policy, best_response, expected
 from gamedsl.solve.solution import Solution, checked
-from gamedsl.solve.table import sequence
 from gamedsl.solve.tree import CHANCE, TERMINAL, Tree, Utility, uniform
 
 MANY_STEPS = 3_000_000
 """Nodes visited, over all bounds, before the search gives up."""
-STARTS = 4
-"""Profiles drawn at random that are improved by best replies."""
+FEW_STARTS, MANY_STARTS = 4, 40
+"""The least and the most profiles drawn at random that are improved by best replies,"""
+START_NODES = 20_000
+"""and the nodes of all of them together between these."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,8 @@ def _improved(tree: Tree, utility: Utility) -> tuple[dict[str, str], Fraction]:
     play, from every first action and from some drawn at random; the best of what comes of them."""
     random = Random(0)
     starts: list[Policy] = [uniform(tree), _pure({s.key: s.actions[0] for s in tree.info_sets})]
-    for _ in range(STARTS):
+    count = min(max(START_NODES // len(tree), FEW_STARTS), MANY_STARTS)
+    for _ in range(count):
         starts.append(_pure({s.key: random.choice(s.actions) for s in tree.info_sets}))
     best: tuple[Fraction, dict[str, str]] | None = None
     for start in starts:
@@ -101,61 +105,152 @@ def _pure(chosen: Mapping[str, str]) -> dict[str, dict[str, Fraction]]:
     return {key: {name: Fraction(1)} for key, name in chosen.items()}
 
 
+class _OutOfSteps(Exception):
+    """The search has visited as many nodes as it may."""
+
+
+Frontier = dict[int, Fraction]
+"""Nodes that play may have come to, with how likely chance goes there."""
+
+Best = tuple[Fraction, dict[int, int]]
+"""What a part of the game is worth, and the number of the action at each information set that its
+play comes to."""
+
+
 class _Search:
-    """Depth first; `chosen[i]` is the action of information set i, or -1 while it is open."""
+    """Depth first, over frontiers; `inside[n]` and `below[n]` are the information sets at or below
+    a node, and strictly below it, as bits; `ideal[n]` is what a team that sees everything earns."""
 
     def __init__(self, tree: Tree, utility: Utility, steps: int) -> None:
         self.tree, self.steps = tree, steps
-        number = {info.key: i for i, info in enumerate(tree.info_sets)}
-        self.order = [number[info.key] for info in sequence(tree)]
         self.got = [row[0] if row else Fraction(0) for row in tree.utilities(utility, exact=True)]
         self.finished = True
-        self.bound = self.relaxed([-1] * len(number))
-
-    def relaxed(self, chosen: Sequence[int]) -> Fraction:
-        """Returns the value of a team with perfect information wherever its choice is open."""
-        tree, value = self.tree, self.got.copy()
+        self.inside, self.below = [0] * len(tree), [0] * len(tree)
+        self.ideal = self.got.copy()
         for node in reversed(range(len(tree))):
             info, children = tree.info[node], tree.children[node]
-            if info == TERMINAL:
-                continue
+            for child in children:
+                self.below[node] |= self.inside[child]
+            self.inside[node] = self.below[node] | (1 << info if info >= 0 else 0)
             if info == CHANCE:
-                odds = tree.odds[node]
-                value[node] = sum(
-                    (p * value[c] for p, c in zip(odds, children, strict=True)), Fraction(0)
-                )
-            elif chosen[info] >= 0:
-                value[node] = value[children[chosen[info]]]
-            else:
-                value[node] = max(value[c] for c in children)
-        self.steps -= len(tree)
-        return value[0]
+                odds = zip(tree.odds[node], children, strict=True)
+                self.ideal[node] = sum((p * self.ideal[c] for p, c in odds), Fraction(0))
+            elif info != TERMINAL:
+                self.ideal[node] = max(self.ideal[c] for c in children)
+        self.bound = self.ideal[0]
+        self._known: dict[object, Best] = {}
+        self._below: dict[object, Fraction] = {}
+        """Parts of the game that are worth no more than this."""
 
     def run(self, start: dict[str, str], worth: Fraction) -> tuple[dict[str, str], Fraction]:
         """The best profile, from one that is known to be worth something."""
         sets = self.tree.info_sets
-        best = [info.actions.index(start[info.key]) for info in sets]
-        chosen = [-1] * len(sets)
-        pending: list[tuple[int, int, Fraction]] = [(0, -1, self.bound)]
-        while pending:
-            depth, action, bound = pending.pop()
-            for info in self.order[max(depth - 1, 0) :]:
-                chosen[info] = -1
-            if bound <= worth:
-                continue
-            if self.steps <= 0:
+        found = None
+        if worth < self.bound:
+            try:
+                found = self._solve({0: Fraction(1)}, {}, worth)
+            except _OutOfSteps:
                 self.finished = False
+        if found is None:
+            return start, worth
+        named = {sets[i].key: sets[i].actions[a] for i, a in found[1].items()}
+        return start | named, found[0]
+
+    def _solve(self, frontier: Frontier, fixed: dict[int, int], floor: Fraction) -> Best | None:
+        """The best play from a frontier on; None if it is worth no more than `floor`."""
+        value, frontier = self._advance(frontier, fixed)
+        parts = self._parts(frontier)
+        hopes = [sum((w * self.ideal[n] for n, w in part.items()), Fraction(0)) for part in parts]
+        chosen: dict[int, int] = {}
+        for place, part in enumerate(parts):
+            rest = sum(hopes[place:], value)
+            if rest <= floor:
+                return None
+            found = self._part(part, fixed, floor - (rest - hopes[place]))
+            if found is None:
+                return None
+            value += found[0]
+            chosen |= found[1]
+        return (value, chosen) if value > floor else None
+
+    def _part(self, part: Frontier, fixed: dict[int, int], floor: Fraction) -> Best | None:
+        """As `_solve`, for one part of a frontier: an action is chosen for one information set."""
+        mask = 0
+        for node in part:
+            mask |= self.inside[node]
+        key = (
+            tuple(sorted(part.items())),
+            tuple(sorted((i, a) for i, a in fixed.items() if mask >> i & 1)),
+        )
+        if key in self._known:
+            best = self._known[key]
+            return best if best[0] > floor else None
+        if key in self._below and self._below[key] <= floor:
+            return None
+        info = self._ready(part)
+        options = []
+        for action in range(len(self.tree.info_sets[info].actions)):
+            after = Frontier()
+            for node, weight in part.items():
+                here = self.tree.info[node] == info
+                after[self.tree.children[node][action] if here else node] = weight
+            hope = sum((w * self.ideal[n] for n, w in after.items()), Fraction(0))
+            options.append((hope, -action, after))
+        found: Best | None = None
+        for hope, place, after in sorted(options, key=lambda o: o[:2], reverse=True):
+            least = floor if found is None else found[0]
+            if hope <= least:
                 break
-            if depth:
-                chosen[self.order[depth - 1]] = action
-            if depth == len(sets):
-                best, worth = chosen.copy(), bound
-                continue
-            info = self.order[depth]
-            options = []
-            for place in range(len(sets[info].actions)):
-                chosen[info] = place
-                options.append((depth + 1, place, self.relaxed(chosen)))
-            chosen[info] = -1
-            pending += sorted((o for o in options if o[2] > worth), key=lambda o: o[2])
-        return {info.key: info.actions[a] for info, a in zip(sets, best, strict=True)}, worth
+            better = self._solve(after, {**fixed, info: -place}, least)
+            if better is not None:
+                found = better[0], {**better[1], info: -place}
+        if found is None:
+            self._below[key] = floor
+        else:
+            self._known[key] = found
+        return found
+
+    def _advance(self, frontier: Frontier, fixed: dict[int, int]) -> tuple[Fraction, Frontier]:
+        """Follows chance and what is fixed; the value of the ends, and the open decisions."""
+        value, after = Fraction(0), Frontier()
+        pending = list(frontier.items())
+        while pending:
+            node, weight = pending.pop()
+            self.steps -= 1
+            info, children = self.tree.info[node], self.tree.children[node]
+            if info == TERMINAL:
+                value += weight * self.got[node]
+            elif info == CHANCE:
+                odds = self.tree.odds[node]
+                pending += [(c, weight * p) for c, p in zip(children, odds, strict=True)]
+            elif info in fixed:
+                pending.append((children[fixed[info]], weight))
+            else:
+                after[node] = weight
+        if self.steps < 0:
+            raise _OutOfSteps
+        return value, after
+
+    def _parts(self, frontier: Frontier) -> list[Frontier]:
+        """A frontier in parts that share no information set from there on."""
+        parts: list[tuple[int, Frontier]] = []
+        for node, weight in frontier.items():
+            mask, part = self.inside[node], {node: weight}
+            apart = []
+            for other, members in parts:
+                if other & mask:
+                    mask |= other
+                    part |= members
+                else:
+                    apart.append((other, members))
+            parts = [*apart, (mask, part)]
+        return [part for _, part in parts]
+
+    def _ready(self, part: Frontier) -> int:
+        """An information set all of whose nodes that play may come to are in the frontier; the
+        first in the frontier where there is none."""
+        below = 0
+        for node in part:
+            below |= self.below[node]
+        sets = sorted({self.tree.info[node] for node in part})
+        return next((info for info in sets if not below >> info & 1), sets[0])

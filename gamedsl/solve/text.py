@@ -75,26 +75,28 @@ def _sampled(found: Sampled) -> list[str]:
     rows = []
     for seat, (mean, error) in found.estimates.items():
         reply = found.bound.replies[seat]
-        gain = "0" if abs(reply.gain) < 5e-5 else f"{reply.gain:.4f}"
-        rows.append(
-            (
-                seat,
-                f"{mean:.4f} ± {error:.4f}",
-                gain if reply.exact else f"{gain} ± {reply.error:.4f}",
-            )
-        )
+        gain = f"{reply.gain:.4f} ± {reply.error:.4f}"
+        if reply.exact:
+            gain = "0" if abs(reply.gain) < 5e-5 else f"{reply.gain:.4f}"
+        elif not reply.by:
+            gain = "none found"
+        rows.append((seat, f"{mean:.4f} ± {error:.4f}", gain))
     lines = table_text(("seat", "value", "a reply gains"), rows)
     if found.bound.exact:
         said = "the best replies were worked out: NashConv is their sum, "
         return [*lines, f"{said}{found.bound.gain:.3g}"]
+    searched = f"the best of {found.bound.tried} replies tried for each seat"
+    least = f"of NashConv nothing is known: {searched} gains nothing for sure"
+    if found.bound.found:
+        least = f"NashConv is at least {found.bound.at_least:.3g} (97.5% sure), by {searched}"
     said = (
         f"nothing here is exact: values are means over {found.games:,} games, ± their standard "
-        "error; the replies are the best that a search found, so that NashConv is at least "
-        f"{found.bound.at_least:.3g} (97.5% sure) and may be more; {found.sets:,} information sets "
-        "were met, elsewhere all actions are equally likely; with more --iterations it learns "
-        "more"
+        f"error; {least}, and others may gain more; {found.sets:,} information sets were met, "
+        "elsewhere all actions are equally likely; with more --iterations it learns more"
     )
-    return [*lines, *wrap(said, WIDTH)]
+    ways = (f"{seat} by {r.by}" for seat, r in found.bound.replies.items() if r.by)
+    replies = "; ".join(ways)
+    return [*lines, *wrap(said, WIDTH), *(wrap(f"replies: {replies}", WIDTH) if replies else ())]
 
 
 def _notes(report: Report) -> Iterable[str]:
@@ -108,6 +110,11 @@ def _notes(report: Report) -> Iterable[str]:
         yield (
             f"{plural(report.staged.choices, 'stage')} had several equilibria, of which one of the "
             "largest welfare was taken: other choices make other subgame-perfect equilibria"
+        )
+    if report.public is not None and report.public.choices:
+        yield (
+            f"{plural(report.public.choices, 'stage')} had several equilibria, of which one of the "
+            "largest welfare was taken"
         )
     perfect = report.perfect
     if perfect is not None and not isinstance(perfect, PositionsSolved) and perfect.ties:
@@ -129,6 +136,14 @@ def _notes(report: Report) -> Iterable[str]:
 
 def _path(report: Report) -> list[str]:
     """The play of a subgame-perfect equilibrium, and what first moves are worth."""
+    if report.public is not None:
+        rows = [(f"{seat} plays first", mixture(row)) for seat, row in report.public.first.items()]
+        lines = [""]
+        for who, what in rows:
+            lines += wrap(f"{who}: {what}", WIDTH, subsequent_indent="      ")
+        if not report.public.complete:
+            lines += ["", "the policy has too many information sets to be written out"]
+        return lines
     perfect = report.perfect
     if perfect is None:
         return []

@@ -162,8 +162,9 @@ class Advantages:
                 return _prompt(sample), _COMPARED["turn"](0, sample)
             case "information_set":
                 return sample.query, sample.query
-        cell = _COMPARED[self._recipe.compare](group, sample)
-        return cell, _COMPARED["role"](group, sample) if self._written else cell
+            case "mean" | "leave_one_out" | "running" | "none":
+                cell = _COMPARED[self._recipe.compare](group, sample)
+                return cell, _COMPARED["role"](group, sample) if self._written else cell
 
     def _scale_cell(self, batch: Batch, number: int, sample: Sample) -> Hashable:
         """Returns the key of the samples whose advantages are divided by one deviation; None for
@@ -174,7 +175,8 @@ class Advantages:
             case "group":
                 group = batch.trajectories[number].group
                 return "group", _COMPARED[self._recipe.compare](group, sample)
-        return "batch", None if self._written else sample.role
+            case "batch":
+                return "batch", None if self._written else sample.role
 
     def _to_go(self, batch: Batch, number: int, sample: Sample) -> Fraction:
         """Returns the return from a sample on: its seat's, or the mean of all seats'."""

@@ -10,18 +10,23 @@ it, so neither needs state.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import torch
 
 from gamedsl.policies.base import Policy
-from gamedsl.train.errors import TrainError
-from gamedsl.train.files import write_atomically
-from gamedsl.train.runfolder import RunFolder, number_in
+from gamedsl.runs.errors import FileDamaged
+from gamedsl.runs.saved import SavedRun
+from gamedsl.storage import writer
+from gamedsl.storage.checksums import Beginning
+from gamedsl.storage.writer import write_atomically
+from gamedsl.train.runfolder import RunFolder
 
-FORMAT = 2
+FORMAT = 3
+_READ = (2, 3)
+"""Formats that are read: 2 does not say what metrics there were."""
 
 Adapters = dict[str, dict[str, torch.Tensor]]
 
@@ -29,7 +34,8 @@ Adapters = dict[str, dict[str, torch.Tensor]]
 @dataclass(frozen=True)
 class Checkpoint:
     """The state after `step` steps. `reference` is empty where the objective needs none, and
-    `parts` is what `state_of` gave."""
+    `parts` is what `state_of` gave. `metrics` are the size and checksum of the metrics so far, once
+    it is saved."""
 
     step: int
     hash: str
@@ -37,6 +43,7 @@ class Checkpoint:
     optimizer: dict[str, Any]
     reference: Adapters
     parts: dict[str, dict[str, Any]] = field(default_factory=dict)
+    metrics: Beginning | None = None
 
 
 class Lasting(Protocol):
@@ -75,35 +82,51 @@ def put_back(policy: Policy, adapters: Adapters) -> None:
 
 
 def save(run: RunFolder, checkpoint: Checkpoint, keep: int) -> Path:
-    """Writes a checkpoint, then deletes all but the latest `keep`."""
-    run.sync_metrics()
+    """Writes a checkpoint, notes all that was written so far, then deletes all but the latest
+    `keep`."""
+    begun = run.begun_metrics()
     path = run.checkpoints / f"step-{checkpoint.step:06d}.pt"
-    content = {"format": FORMAT, **vars(checkpoint)}
-    write_atomically(path, lambda new: torch.save(content, new))
+    content = {"format": FORMAT, **vars(checkpoint), "metrics": vars(begun)}
+    write_atomically(path, lambda new: write_tensors(new, content))
+    run.note()
     for old in steps(run)[:-keep]:
-        old.unlink(missing_ok=True)
+        writer.unlink(old)
     return path
+
+
+def write_tensors(path: Path, content: Any) -> None:
+    """Writes tensors, in lists and maps, into a new file. Raises OSError."""
+    try:
+        with path.open("wb") as stream:
+            torch.save(content, stream)
+    except RuntimeError as error:
+        if isinstance(error.__context__, OSError):  # torch says something else of a full disk
+            raise error.__context__ from error
+        raise
 
 
 def steps(run: RunFolder) -> list[Path]:
     """Returns the checkpoints of a run, oldest first."""
-    return sorted(run.checkpoints.glob("step-*.pt"), key=number_in)
+    return run.saved.steps()
 
 
 def latest(run: RunFolder) -> Checkpoint | None:
-    """Returns the last checkpoint, or None where a run has none yet. Raises TrainError."""
+    """Returns the last checkpoint, or None where a run has none yet. Raises RunDamaged."""
     found = steps(run)
-    if not found:
-        return None
-    try:
-        content = torch.load(found[-1], map_location="cpu", weights_only=True)
-    except Exception as error:
-        raise TrainError(
-            f"{found[-1]} cannot be read: {error}", "delete it to go on from the one before"
-        ) from error
-    if content.pop("format", None) != FORMAT:
-        raise TrainError(
-            f"{found[-1]} was written by another version of gamedsl",
+    return read(run.saved, found[-1]) if found else None
+
+
+def read(run: SavedRun, file: Path) -> Checkpoint:
+    """Returns a checkpoint of a run. Raises RunDamaged."""
+    content = run.checkpoint(file)
+    if content.pop("format", None) not in _READ:
+        raise FileDamaged(
+            file, "it was written by another version of gamedsl",
             "resume with the version that run.json names",
-        )
-    return Checkpoint(**content)
+        )  # fmt: skip
+    try:
+        begun = content.pop("metrics", None)
+        found = Checkpoint(**content)
+        return found if begun is None else replace(found, metrics=Beginning(**begun))
+    except TypeError as error:
+        raise FileDamaged(file, f"it is no checkpoint: {error}") from error

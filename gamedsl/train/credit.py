@@ -24,7 +24,8 @@ Shape letters: A labels of a query, S seats.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,9 @@ from gamedsl.train.trajectories import Batch, Sample, Trajectory
 if TYPE_CHECKING:
     from gamedsl.policies.base import Query
     from gamedsl.runtime import Decision, Episode
+
+TOLD_EVERY = 10.0
+"""Seconds after which a step that replays says again how far it is."""
 
 Script = dict[tuple[str, str, int], str]
 """What is chosen, by seat, step and occurrence."""
@@ -78,8 +82,12 @@ class _Course:
 class Replays:
     """Plays out what else could have been done, with the policy that a scorer scores."""
 
-    def __init__(self, recipe: Recipe, scorer: Scorer, seating: SeatAssignment) -> None:
-        self._scorer, self._seating = scorer, seating
+    def __init__(
+        self, recipe: Recipe, scorer: Scorer, seating: SeatAssignment,
+        tell: Callable[[dict[str, Any]], None] = lambda record: None,
+    ) -> None:  # fmt: skip
+        """tell: hears every `TOLD_EVERY` seconds how far the replays of a step are."""
+        self._scorer, self._seating, self._tell = scorer, seating, tell
         self._seed, self._most = recipe.seed, recipe.replays
         self._held = recipe.credit == "difference"
 
@@ -87,6 +95,28 @@ class Replays:
         """Returns the advantage of each of the `samples`, which come with the numbers of their
         histories."""
         rng = generator(self._seed, batch.step, "replays")
+        courses = self._courses(batch, samples)
+        self._follow([course for each in courses.values() for course in each], rng, batch.step)
+        return [
+            self._advantage(batch, sample, courses[self._key(number, sample)])
+            for number, sample in samples
+        ]
+
+    def estimate(self, batch: Batch, most: int) -> tuple[int, float]:
+        """Returns how many other choices a batch's decisions have, and about how many seconds it
+        takes to play them all out: `most` of them, evenly chosen, are."""
+        samples = [(number, one) for number, one in batch.samples if one.point is not None]
+        found = [course for each in self._courses(batch, samples).values() for course in each]
+        tried = found[:: max(len(found) // most, 1)]
+        started = time.perf_counter()
+        self._follow(tried, generator(self._seed, batch.step, "replays"), batch.step)
+        seconds = time.perf_counter() - started
+        return len(found), seconds * len(found) / max(len(tried), 1)
+
+    def _courses(
+        self, batch: Batch, samples: Sequence[tuple[int, Sample]]
+    ) -> dict[Any, list[_Course]]:
+        """Returns a course for each alternative of the samples' decisions, by their keys."""
         courses: dict[Any, list[_Course]] = {}
         for number, sample in samples:
             key = self._key(number, sample)
@@ -94,11 +124,7 @@ class Replays:
                 trajectory = batch.trajectories[number]
                 script = _script(batch, trajectory) if self._held else {}
                 courses[key] = list(_alternatives(batch, sample, script, batch.lineup(trajectory)))
-        self._follow([course for each in courses.values() for course in each], rng)
-        return [
-            self._advantage(batch, sample, courses[self._key(number, sample)])
-            for number, sample in samples
-        ]
+        return courses
 
     def _key(self, number: int, sample: Sample) -> Any:
         """Returns the key of samples whose alternatives are the same."""
@@ -123,17 +149,23 @@ class Replays:
             q_A, pi_A = np.nan_to_num(q_A), pi_A / pi_A.sum()
         return float(q_A[action] - pi_A @ q_A)
 
-    def _follow(self, courses: Sequence[_Course], rng: np.random.Generator) -> None:
+    def _follow(self, courses: Sequence[_Course], rng: np.random.Generator, step: int) -> None:
         """Plays all courses to their ends, decision by decision, all at once."""
         going = [course for course in courses if course.points]
+        move, told = 0, time.monotonic()
         while going:
+            move += 1
             asked = [
                 (episode, [self._ask(course, d) for d in episode.decisions])
                 for course in going
                 for episode, _ in course.points
             ]
             self._scorer.score([q for _, pairs in asked for _, q in pairs if q is not None])
-            for course in going:
+            for done, course in enumerate(going):
+                if time.monotonic() - told > TOLD_EVERY:
+                    told = time.monotonic()
+                    self._tell({"event": "replays", "step": step, "move": move, "done": done,
+                                "courses": len(going)})  # fmt: skip
                 points = course.points
                 course.points = []
                 for episode, weight in points:

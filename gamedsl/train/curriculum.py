@@ -101,7 +101,13 @@ def climb(
     reached = Climb(recipe, games)
     found = checkpoints.latest(run)
     if found is not None:
-        reached.restore(found.parts[NAME])
+        try:
+            reached.restore(found.parts[NAME])
+        except (KeyError, TypeError) as error:
+            raise TrainError(
+                f"the checkpoint of `{run.path}` does not say at which level it was",
+                "delete it to go on from the one before",
+            ) from error
 
     def evaluated(level: Level) -> Record:
         other = games[level]
@@ -134,6 +140,7 @@ class _Started:
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self.warm_up, self.step, self.end = observer.warm_up, observer.step, observer.end
+        self.replays = observer.replays
 
     def start(self, record: Record) -> None: ...
 

@@ -5,8 +5,6 @@ The prompts, tokens and parameters are exact; memory and time are estimates from
 
 from __future__ import annotations
 
-import resource
-import sys
 import time
 from dataclasses import replace
 from typing import Any
@@ -18,10 +16,13 @@ from gamedsl.policies.base import Notify, Policy
 from gamedsl.policies.chunk_scoring import ChunkedPolicy
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.multi_model import models_of
+from gamedsl.policies.process_memory import peak_memory
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
+from gamedsl.tables.numbers import duration
 from gamedsl.train.bundles import Bundles
 from gamedsl.train.context_length import Context, check_context
+from gamedsl.train.credit import Replays
 from gamedsl.train.engine import open_policy, set_threads
 from gamedsl.train.imitation import described
 from gamedsl.train.loop import env_of
@@ -34,6 +35,12 @@ from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions, writer
 
 _SHOWN = 4
+_PLAYED = 64
+"""Games in words that are played at most."""
+
+_REPLAYED = 8
+"""Other choices that are played out to tell how long all take."""
+
 _PASSES = 3
 """A step's forward and backward, in forward passes."""
 
@@ -65,6 +72,11 @@ def dry_run(
 
     trained = _size(policy)
     step = _PASSES * seconds[-1] * recipe.inner_steps
+    replayed = []
+    if recipe.credit in ("difference", "counterfactual"):
+        courses, took = Replays(recipe, scorer, seating).estimate(batch, _REPLAYED)
+        replayed = _replays(recipe, courses, took, step)
+        step += took
     decisions = sum(h.games * len(h.samples) for h in batch.trajectories)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
@@ -76,7 +88,8 @@ def dry_run(
         *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
         *_memory(policy, trained),
         *_endpoints(recipe, seating, 2),
-        ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
+        *replayed,
+        ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
     lines: list[str] = []
@@ -100,12 +113,13 @@ def _in_words(
     context: Context | None,
 ) -> str:
     """Returns the text for a game in which replies are written; one group of its games is
-    played."""
+    played, or as many of them as tell what a step takes."""
     env = env_of(game, recipe, policy, seating)
     started = time.perf_counter()
-    group, rows = replace(recipe, games=recipe.group_size), row_sampler(game, recipe)
+    played = min(recipe.group_size, _PLAYED)
+    group, rows = replace(recipe, games=played, group_size=played), row_sampler(game, recipe)
     batch = play(env, Sessions(policy), group, 1, seating, rows)
-    step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / recipe.group_size
+    step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / played
     said = [sample for _, sample in batch.samples]
     written = [one.written for one in said if one.written is not None]
     tokens = sum(len(reply.reply_ids) for reply in written)
@@ -116,11 +130,14 @@ def _in_words(
         *_models(policy),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
-        ("one group", f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid"),
+        (
+            "one group" if played == recipe.group_size else f"{played} games",
+            f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid",
+        ),
         *([("context", context.describe())] if context is not None else []),
         *_memory(policy, trained),
-        *_endpoints(recipe, seating, recipe.group_size / recipe.games),
-        ("time", f"about {step:.1f} s a step, {_duration(step * recipe.steps)} in all,"
+        *_endpoints(recipe, seating, played / recipe.games),
+        ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
     ]  # fmt: skip
     lines: list[str] = []
@@ -129,6 +146,17 @@ def _in_words(
         text = batch.text(one)
         lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", text]
     return _text(facts, lines, recipe)
+
+
+def _replays(recipe: Recipe, courses: int, took: float, rest: float) -> list[tuple[str, str]]:
+    """Returns how many other choices a step plays out, and how long that takes beside the `rest`;
+    with a warning where it is most of the step."""
+    told = f"{courses:,} other choices a step, each on at most {recipe.replays:,} courses of play"
+    found = [("replays", f"{told}, about {took:.1f} s")]
+    if took > rest:
+        fix = "fewer `replays`, or fewer `games`, take less"
+        found.append(("warning", f"`credit: {recipe.credit}` takes most of a step: {fix}"))
+    return found
 
 
 def _models(policy: Policy) -> list[tuple[str, str]]:
@@ -183,12 +211,4 @@ def _memory(policy: Policy, trained: int) -> list[tuple[str, str]]:
 
 def _gigabytes(trained: int) -> float:
     """Returns the peak so far, and the gradient and Adam's two averages to come, in float32."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    bytes_so_far = peak if sys.platform == "darwin" else peak * 1024
-    return (bytes_so_far + 3 * 4 * trained) / 1e9
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+    return (peak_memory() + 3 * 4 * trained) / 1e9

@@ -48,13 +48,14 @@ def set_threads(count: int | None) -> int:
     return torch.get_num_threads()
 
 
-def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
+def open_policy(game: Game, recipe: Recipe, notify: Notify, *, fresh: bool = True) -> Policy:
     """Load the models with fresh adapters. Raises gamedsl.policies.errors.ModelError, and
     TrainError where models cannot play together.
 
     The frozen part of prompts is kept from step to step only where all prompts are known from the
     start. Elsewhere what is kept would depend on where the run was last resumed, and with the
-    packing of a pass its last bits.
+    packing of a pass its last bits. A run that is not `fresh` may have adapters of a rank that an
+    older version allowed.
     """
     options = PolicyOptions(
         lora=recipe.lora,
@@ -66,6 +67,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify) -> Policy:
         pass_tokens=recipe.pass_tokens,
         recompute=recipe.recompute,
         keeps_trunk=_prompts_last(game, recipe),
+        useful=fresh,
     )
     models = recipe.models(game.ir)
     policy = factory.open_policy(models, options, join_tokenizers=together, notify=notify)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
+from gamedsl.errors import UserError
 
-class TrainError(Exception):
+
+class TrainError(UserError):
     """Training cannot start or go on. The text states the fact, then the fix."""
-
-    def __init__(self, fact: str, fix: str) -> None:
-        super().__init__(f"{fact}\n  fix: {fix}")
-        self.fact = fact
-        self.fix = fix

@@ -41,7 +41,8 @@ from gamedsl.prompting.events import SILENCE
 from gamedsl.prompting.replies import ParseFailure, write_open_reply
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.replay import replay
-from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read
+from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read_file
+from gamedsl.storage.reader import FileRefused
 from gamedsl.train.bundles import Bundle, Chance
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import generator
@@ -114,10 +115,14 @@ def players_of(
     assert plan.expert is not None, "there is no warm-up"
     taught = [seat for seat in game.ir.seats if role_of[seat] in seating.learners]
     try:
-        expert = open_player(plan.expert, game, seed=recipe.seed, budget=seating.budget)
+        expert = open_player(
+            plan.expert, game, seed=recipe.seed, budget=seating.budget, from_file=True
+        )
         if plan.opponents is None:
             return [_seated(game, seating, expert)], [frozenset(taught)]
-        other = open_player(plan.opponents, game, seed=recipe.seed + 1, budget=seating.budget)
+        other = open_player(
+            plan.opponents, game, seed=recipe.seed + 1, budget=seating.budget, from_file=True
+        )
     except PlayerError as error:
         raise TrainError(error.message, error.help) from error
     holders = [_seated(game, seating, other) | {seat: expert} for seat in taught]
@@ -141,7 +146,7 @@ def _split_file(
     file, learned = Path(plan.expert.removeprefix(FILE)).expanduser(), 0
     for transcript in _read_games(file, game, env):
         held_out = share_of(transcript) < plan.held_out
-        games = int(transcript.head.get("games", 1))
+        games = transcript.head.get("games", 1)
         learned += 0 if held_out else games
         yield held_out, games, list(choices(env, transcript))
     if not learned:
@@ -152,8 +157,8 @@ def _read_games(file: Path, game: Game, env: Env) -> Iterator[Transcript]:
     """Yields the transcripts of a file, each of which was found to agree with the game. Raises
     TrainError for a file that cannot be read, or is not of this very game."""
     try:
-        transcripts = list(read(file.read_text(encoding="utf-8")))
-    except (OSError, UnicodeDecodeError, TranscriptError) as error:
+        transcripts = list(read_file(file))
+    except (FileRefused, TranscriptError) as error:
         raise TrainError(
             f"{file} cannot be read as transcripts: {error}",
             "give a file of a run's transcripts/, or one that `transcripts.dump` wrote",

@@ -1,11 +1,19 @@
-"""Ctrl-C and SIGTERM as a question the loop asks between steps, so that no step ends halfway."""
+"""Ctrl-C and SIGTERM as a question the loop asks between steps, so that no step ends halfway.
+
+A step that waits for an endpoint may wait for long: soon after the signal its calls are given up,
+and the run falls back to the last whole step.
+"""
 
 from __future__ import annotations
 
 import signal
 import threading
+import time
 from types import FrameType
 from typing import Any
+
+PATIENCE = 0.5
+"""Seconds for which calls to endpoints go on after the first signal."""
 
 
 class Interrupt:
@@ -16,6 +24,7 @@ class Interrupt:
 
     def __init__(self) -> None:
         self.asked = False
+        self._asked_at: float | None = None
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interrupt:
@@ -28,7 +37,12 @@ class Interrupt:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    @property
+    def overdue(self) -> bool:
+        """Whether calls to endpoints are to be given up."""
+        return self._asked_at is not None and time.monotonic() - self._asked_at > PATIENCE
+
     def _handle(self, number: int, frame: FrameType | None) -> None:
         if self.asked:
             raise KeyboardInterrupt
-        self.asked = True
+        self.asked, self._asked_at = True, time.monotonic()

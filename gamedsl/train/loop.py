@@ -26,7 +26,7 @@ import torch
 
 from gamedsl.players.base import Player, PlayerError
 from gamedsl.policies.base import Policy
-from gamedsl.policies.budget import Budget, BudgetSpent
+from gamedsl.policies.budget import Budget, BudgetSpent, Interrupted
 from gamedsl.prompting.tokenizers import by_role
 from gamedsl.recipe.methods import method_spec
 from gamedsl.recipe.table import Recipe, Until
@@ -72,6 +72,10 @@ class Observer(Protocol):
 
     def step(self, record: Record) -> None: ...
 
+    def replays(self, progress: Record) -> None:
+        """Hears how far the replays of a step are (`credit`), where they take long."""
+        ...
+
     def end(self, record: Record) -> None: ...
 
 
@@ -108,27 +112,36 @@ def train(
     levels: Levels | None = None,
 ) -> Outcome:  # fmt: skip
     """Trains `policy` in `game`, from the run's last checkpoint if it has one. `conclude` adds
-    to the end record. It ends early where `levels` go on to another game. Raises TrainError, and
-    SeatError where no `seating` is given."""
+    to the end record. It ends early where `levels` go on to another game. Raises TrainError, also
+    where another process trains in the folder, RunDamaged, and SeatError where no `seating` is
+    given."""
     game = game.of("training")
     notify, stop = partial(_notify, observers), interrupt or Interrupt()
     seating = seating or assign_seats(game, recipe)
-    training = Training.of(game, recipe, run, policy, seating, levels)
-    if not training.begin(notify, lambda: stop.asked):
-        return Outcome(0, finished=False)
-    try:
-        return _steps(training, notify, conclude, stop)
-    except BudgetSpent as spent:
-        step = training.fall_back()
-        write_adapters(run, policy)
-        return Outcome(step, finished=False, spent=spent)
+    seating.budget.halted = lambda: stop.overdue
+    training = Training.of(game, recipe, run, policy, seating, levels, notify)
+    with run.locked():
+        try:
+            if not training.begin(notify, lambda: stop.asked):
+                return Outcome(0, finished=False)
+        except Interrupted:
+            return Outcome(0, finished=False)
+        try:
+            outcome = _steps(training, notify, conclude, stop)
+        except (BudgetSpent, Interrupted) as ended:
+            step = training.fall_back()
+            write_adapters(run, policy)
+            spent = ended if isinstance(ended, BudgetSpent) else None
+            outcome = Outcome(step, finished=False, spent=spent)
+        run.note()
+    return outcome
 
 
 def _steps(
     at: Training, notify: Callable[[Record], None], conclude: Conclude, stop: Interrupt
 ) -> Outcome:
-    """Takes all steps that are left, and ends the run. Raises BudgetSpent, in a state to fall back
-    from."""
+    """Takes all steps that are left, and ends the run. Raises BudgetSpent and Interrupted, in a
+    state to fall back from."""
     recipe, run, step, level = at.recipe, at.run, at.step, at.level
     at.mark(step)
     batch = at.play(step + 1) if at.records.measures_next else None
@@ -235,7 +248,7 @@ class Training:
     @classmethod
     def of(
         cls, game: Game, recipe: Recipe, run: RunFolder, policy: Policy, seating: SeatAssignment,
-        levels: Levels | None,
+        levels: Levels | None, notify: Callable[[Record], None] = lambda record: None,
     ) -> Training:  # fmt: skip
         """Puts a run together. Raises TrainError where it cannot be trained."""
         written = recipe.in_words(game.ir)
@@ -254,7 +267,7 @@ class Training:
                 game, env, recipe, seating, exact=metrics.tree is not None
             )
             records = ScoredRecords(metrics, bounds, LostLines(game, env, recipe, seating), scorer)
-        advantages = Advantages(recipe, Replays(recipe, scorer, seating), written=written)
+        advantages = Advantages(recipe, Replays(recipe, scorer, seating, notify), written=written)
         schedule = Schedule(game.ir, recipe)
         estimate = estimator_of(env, recipe, metrics, advantages, scorer)
         learner = Learner(
@@ -276,9 +289,12 @@ class Training:
     def begin(self, notify: Callable[[Record], None], asked_to_stop: Callable[[], bool]) -> bool:
         """Puts policy and run folder into the state of the last checkpoint, or of step 0, after its
         warm-up. `notify` hears of each epoch of that. Returns False where it was asked to stop, and
-        must begin anew. Raises TrainError."""
+        must begin anew. Raises TrainError, and RunDamaged for a folder that is not as the run wrote
+        it."""
         policy, found = self.learner.policy, checkpoints.latest(self.run)
+        self.run.check_files()
         if found is not None:
+            self.run.check_metrics(found.step, found.metrics)
             take_up(self.run, found, policy, self.learner.optimizer)
             self.step, first = found.step, found.reference
             self.learner.forget()
@@ -294,10 +310,20 @@ class Training:
         self.lasting = {"method": self.method, **self.lasting}
         if self.pool is not None:
             self.lasting["pool"] = self.pool
-        checkpoints.restore(self.lasting, {} if found is None else found.parts)
+        self._restore({} if found is None else found.parts)
         if self.pool is not None and not self.pool.members:
             self.pool.take(self.step)
         return True
+
+    def _restore(self, parts: dict[str, dict[str, Any]]) -> None:
+        """Lets all that lasts go on. Raises TrainError for what a checkpoint does not hold so."""
+        try:
+            checkpoints.restore(self.lasting, parts)
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise TrainError(
+                f"the checkpoint of `{self.run.path}` does not fit the recipe: {error!r}",
+                "resume with the recipe that the run was started with",
+            ) from error
 
     def _warm_up(self, notify: Callable[[Record], None], asked_to_stop: Callable[[], bool]) -> bool:
         """Imitates the recipe's expert, and puts the policy where it says, before the first
@@ -419,7 +445,7 @@ def _open_player(game: Game, budget: Budget, spec: str, seed: int) -> Player:
     from gamedsl.players.table import open_player
 
     try:
-        return open_player(spec, game, seed=seed, budget=budget)
+        return open_player(spec, game, seed=seed, budget=budget, from_file=True)
     except PlayerError as error:
         raise TrainError(error.message, error.help) from error
 
@@ -451,9 +477,9 @@ def take_up(
     try:
         put_back(policy, found.adapters)
         optimizer.load_state_dict(found.optimizer)
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         raise TrainError(
             f"the checkpoint of `{run.path}` does not fit the model: {error}",
             "resume with the model and the adapters that the run was started with",
         ) from error
-    run.rewind(found.step)
+    run.rewind(found.step, found.metrics)

@@ -24,6 +24,7 @@ from gamedsl.train.monitors import monitors_of
 from gamedsl.train.monitors.extinction import ExtinctionMonitor, inside
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.seats import SeatAssignment
+from gamedsl.train.summary import is_complete, policy_of
 from gamedsl.train.trajectories import Batch, Place, place_of
 from gamedsl.train.warm_start import Fitted
 
@@ -104,6 +105,7 @@ class PolicyMetrics:
         shown = self.policy(scorer, batch)
         return {
             "policy": dict(islice(shown.items(), MANY_PLACES)),
+            "decisions": len(shown),
             "entropy": role_entropy(scorer, batch),
             "exploitability": self.exploitability(shown),
             **{one.field: found for one in self._monitors if (found := one.measure(scorer, batch))},
@@ -115,8 +117,11 @@ class PolicyMetrics:
         own = [record for record in records if record.get("level") == level]
         begun = own[0] if own else {}
         self._ranges = begun["ranges"] if "ranges" in begun else self.ranges()
+        known = self.tree is not None and all(
+            is_complete(self.tree, policy_of(one)) for one in own if "policy" in one
+        )
         whole = len(self.places) + len(self._held) <= MANY_PLACES  # a record has all of the policy
-        gains = self._gains if self.tree is not None and whole else None
+        gains = self._gains if known and whole else None
         self._watch = ExtinctionMonitor(self._extinct, self._ranges, gains, self._learners)
         for record in own:
             self._watch.look(record)

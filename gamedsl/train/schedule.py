@@ -45,7 +45,8 @@ class Schedule:
                 return frozenset({self._order[turn % len(self._order)]})
             case "weakest":
                 return frozenset({min(self._order, key=lambda role: self._measured.get(role, 0.0))})
-        return frozenset(self._roles)
+            case "all":
+                return frozenset(self._roles)
 
     def frozen(self, step: int) -> frozenset[str]:
         """Returns the adapters that stay as they are in a step: those that no learning role has."""

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.tables.numbers import duration, number
 from gamedsl.train.monitors.text import PolicyRow, alarms, decisions, meanings, ranges_for, rounds
 from gamedsl.train.summary import mixture, predicted
 
@@ -104,6 +105,13 @@ class Screen:
         else:
             self.message(self._line(record))
 
+    def replays(self, progress: Record) -> None:
+        """Prints how far the replays of a step are, which take long."""
+        self.message(
+            f"step {progress['step']}: other choices are played out, move {progress['move']},"
+            f" {progress['done']:,} of {progress['courses']:,}"
+        )
+
     def end(self, record: Record) -> None:
         """Leaves the last panel in place and puts the summary under it."""
         self.close()
@@ -134,14 +142,14 @@ class Screen:
         policy = record.get("policy") or {}
         parts += [f"{key} {mixture(row['probs'])}" for key, row in list(policy.items())[:4]]
         if len(policy) > 4:
-            parts.append(f"and {len(policy) - 4} more decisions")
+            parts.append(f"and {record.get('decisions', len(policy)) - 4:,} more decisions")
         parts += [
             f"{name} {_measured(name, x)}"
             for name, x in measures(record).items()
             if x or name != DIED_OUT
         ]
         if record.get("seconds") is not None:
-            parts.append(f"{_duration(record['seconds'])} a step")
+            parts.append(f"{duration(record['seconds'])} a step")
         return " | ".join(parts)
 
     def _panel(self) -> RenderableType:
@@ -185,8 +193,8 @@ class Screen:
         if seconds:
             mean = sum(seconds) / len(seconds)
             left = max(self._total - step, 0)
-            done = f"{_duration(mean * left)} left" if left else "done"
-            said = f"{_duration(mean)} a step, {done}"
+            done = f"{duration(mean * left)} left" if left else "done"
+            said = f"{duration(mean)} a step, {done}"
         room = max(width - len(said) - 2, 4)
         full = round(room * min(step / self._total, 1)) if self._total else 0
         bar = Text("━" * full, style="cyan").append("─" * (room - full), style="dim")
@@ -208,7 +216,7 @@ class Screen:
         if len(rows) > len(shown):
             table.add_row(Text(f"and {len(rows) - len(shown)} more roles", style="dim"), "", "")
         for name, row in told.items():
-            spark = Text(sparkline(row, room, floor=0.0), style="red")
+            spark = Text(sparkline(row, room, base=0.0), style="red")
             table.add_row(Text(name), Text(_measured(name, row[-1])), spark)
         table.columns[0].header = Text("reward")
         table.columns[1].header, table.columns[2].header = Text("now"), Text("so far")
@@ -303,16 +311,16 @@ def _words(probs: Mapping[str, float], room: int) -> Text:
     return words
 
 
-def sparkline(values: list[float], room: int, *, floor: float | None = None) -> str:
+def sparkline(values: list[float], room: int, *, base: float | None = None) -> str:
     """Returns the course of `values` in at most `room` characters; the last is always shown."""
     if len(values) > room:
         edges = [round(i * len(values) / room) for i in range(room + 1)]
         parts = [values[a:b] for a, b in pairwise(edges)]
         values = [sum(part) / len(part) for part in parts[:-1]] + [values[-1]]
-    low = min(values) if floor is None else min(floor, *values)
+    low = min(values) if base is None else min(base, *values)
     high = max(values)
     if high - low < 1e-9:
-        return SPARKS[0 if floor is not None else 3] * len(values)
+        return SPARKS[0 if base is not None else 3] * len(values)
     top = len(SPARKS) - 1
     return "".join(SPARKS[round((x - low) / (high - low) * top)] for x in values)
 
@@ -354,15 +362,4 @@ def _tail(key: str, wide: int) -> str:
 
 
 def _amount(x: float | None) -> str:
-    return "void" if x is None else f"{x:.2f}" if abs(x) < 1000 else f"{x:.4g}"
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 0.1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s" if seconds < 10 else f"{seconds:.0f} s"
-    whole = round(seconds)
-    if whole < 3600:
-        return f"{whole // 60}:{whole % 60:02d} min"
-    return f"{whole // 3600}:{whole % 3600 // 60:02d} h"
+    return "void" if x is None else f"{x:.2f}" if abs(x) < 1000 else number(x)

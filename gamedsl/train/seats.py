@@ -9,7 +9,7 @@ step, so that a run that goes on is one that never stopped.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import numpy as np
 
 from gamedsl.ir.game import GameIR
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError, Posed, Speaker, answer
-from gamedsl.policies.budget import Budget
+from gamedsl.policies.budget import Budget, CallTimes
 from gamedsl.recipe.table import SHARED, Recipe
 
 if TYPE_CHECKING:
@@ -200,9 +200,12 @@ class SeatError(PlayerError):
         self.setting = setting
 
 
-def budget_of(recipe: Recipe) -> Budget:
-    """Returns the budget of a run's endpoints together, all of it."""
-    return Budget(recipe.budget.calls, recipe.budget.tokens)
+def budget_of(recipe: Recipe, addresses: Collection[str] = ()) -> Budget:
+    """Returns the budget of a run's endpoints together, all of it. A recipe may come from a file
+    that was handed on: of the endpoints that it names, those of `addresses` alone are called."""
+    spending = recipe.budget
+    times = CallTimes(spending.timeout, spending.call_timeout)
+    return Budget(spending.calls, spending.tokens, addresses=addresses, times=times)
 
 
 def assign_seats(game: Game, recipe: Recipe, budget: Budget | None = None) -> SeatAssignment:
@@ -218,7 +221,7 @@ def assign_seats(game: Game, recipe: Recipe, budget: Budget | None = None) -> Se
 
     def opened(setting: str, seed: int) -> Player:
         try:
-            return open_player(specs[setting], game, seed=seed, budget=budget)
+            return open_player(specs[setting], game, seed=seed, budget=budget, from_file=True)
         except PlayerError as error:
             raise SeatError(setting, error) from error
 

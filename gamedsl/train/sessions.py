@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
@@ -19,6 +19,7 @@ from gamedsl.ir.program import Call, walk_steps
 from gamedsl.players.base import Player, Posed, Speaker, answer
 from gamedsl.players.model_replies import Asked, Later, Next, Reply, serve
 from gamedsl.policies.base import Policy
+from gamedsl.policies.daemon_threads import DaemonExecutor, result_of
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.multi_model import mute_model
 from gamedsl.prompting.replies import ParseFailure
@@ -110,7 +111,7 @@ class Sessions:
         rngs = generator(recipe.seed, batch.step, "words").spawn(len(played))
         ir = starts[0].episode.env.ir
         calls = any(isinstance(one, Call) for one in walk_steps(ir.turns))
-        with ThreadPoolExecutor(_threads()) if calls else nullcontext() as pool:
+        with DaemonExecutor(_threads()) if calls else nullcontext() as pool:
             games = _Games(played, rngs, batch, seating, pool)
             first = [games.ask(number) for number in range(len(played))]
             free = recipe.replies == "free"
@@ -222,7 +223,7 @@ class _Games:
         moved = self._pool.submit(_step, game, given)
 
         def then() -> Next:
-            moved.result()
+            result_of(moved)
             return self.ask(number)
 
         return (then,)

@@ -41,7 +41,7 @@ def summarise(
     if last is None or not last.get("step"):
         return "No step of training was completed."
     policy = policy_of(last)
-    if tree is None or not _complete(tree, policy):
+    if tree is None or not is_complete(tree, policy):
         return _by_rewards(first, last)
     chosen = settled(tree, policy)
     said = [_learned(tree, policy, chosen, labels or {}) if chosen else _unsettled(tree, last)]
@@ -69,6 +69,8 @@ def settled(tree: Tree, policy: Mapping[str, Mapping[str, float]]) -> dict[str, 
 
 def predicted(prediction: Record) -> str:
     """Returns the sentence on a prediction before training (`Prediction.as_dict()`)."""
+    if refuted := prediction.get("refuted"):
+        return f"Predicted: nothing; the learning dynamics do not say, since {refuted}."
     if prediction["kind"] == "moving":
         return "Predicted: no settled outcome; the learning dynamics keep moving from this start."
     if prediction["kind"] == "mixed" and prediction.get("margin") == 0:
@@ -202,7 +204,7 @@ def _unsettled(tree: Tree, last: Record) -> str:
 
 def _farthest(policy: Policy, equilibrium: Mapping[str, Any]) -> tuple[float, str, str, float]:
     return max(
-        (abs(policy[key].get(name, 0) - float(p)), key, name, float(p))
+        (abs(policy.get(key, {}).get(name, 0) - float(p)), key, name, float(p))
         for key, row in equilibrium.items()
         for name, p in row.items()
     )
@@ -266,17 +268,19 @@ def _by_rewards(first: Record | None, last: Record) -> str:
         was = before.get(role)
         if was is None or first is last:
             parts.append(f"{role} {x:.2f}")
+        elif f"{was:.2f}" == f"{x:.2f}":
+            parts.append(f"{role} stayed at {x:.2f}")
         else:
-            change = "rose" if x > was else "fell" if x < was else "stayed"
-            parts.append(f"{role} {change} from {was:.2f} to {x:.2f}")
+            parts.append(f"{role} {'rose' if x > was else 'fell'} from {was:.2f} to {x:.2f}")
     said = f"After {_steps(last)}, mean reward per game: {_listed(parts)}."
     if last.get("exploitability") is not None:
         said += f" Exploitability {last['exploitability']:.3f}."
     return said
 
 
-def _complete(tree: Tree, policy: Policy) -> bool:
-    return all(info.key in policy for info in tree.info_sets)
+def is_complete(tree: Tree, policy: Policy) -> bool:
+    """Returns whether a policy has a probability of every action of a tree."""
+    return all(policy.get(info.key, {}).keys() >= set(info.actions) for info in tree.info_sets)
 
 
 def _steps(record: Record) -> str:

@@ -22,10 +22,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from gamedsl.storage.reader import FileRefused, read_bytes
+from gamedsl.storage.strict_json import parse
+from gamedsl.storage.writer import write_text
 from gamedsl.tables.markdown import markdown_rows
 from gamedsl.tables.model import Table, text_columns
 from gamedsl.train.errors import TrainError
-from gamedsl.train.files import write_text
 from gamedsl.train.monitors.text import likeliest, meanings_of
 from gamedsl.train.runfolder import RunFolder
 
@@ -134,6 +136,9 @@ class Guarded:
         for name, table in self._pending.items():
             if name not in self._shown or _words(table) != _words(self._shown[name]):
                 self._show(name, table, record["step"])
+
+    def replays(self, progress: Record) -> None:
+        """Sends nothing: how far a step is, is no number of the run."""
 
     def end(self, record: Record) -> None:
         """Send what was measured at the end, such as contributions, with the last step, and the
@@ -345,9 +350,24 @@ def _plain(name: str) -> str:
     return re.sub(r"[^\w\-. :/]", "_", name)[:250]
 
 
+_LARGEST = 1 << 16
+"""Bytes of the file of a run's numbers in trackers."""
+
+
 def _known(run: RunFolder) -> dict[str, str]:
+    """Returns the number of the run in each tracker. Raises TrainError for a damaged file."""
     file: Path = run.path / "trackers.json"
-    return dict(json.loads(file.read_text(encoding="utf-8"))) if file.exists() else {}
+    if not file.exists():
+        return {}
+    try:
+        found = parse(read_bytes(file, limit=_LARGEST))
+        if not isinstance(found, dict) or not all(isinstance(n, str) for n in found.values()):
+            raise ValueError("it is no map of trackers to runs")
+    except (FileRefused, ValueError) as error:
+        why = error.reason if isinstance(error, FileRefused) else error
+        fix = "delete it, and the tracker begins a new run"
+        raise TrainError(f"`{file}` cannot be read: {why}", fix) from error
+    return found
 
 
 def _remember(run: RunFolder, name: str, number: str) -> None:

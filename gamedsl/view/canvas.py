@@ -19,7 +19,7 @@ from itertools import count
 from math import cos, pi, sin
 
 from gamedsl.tables.model import COLOURS, TextRun, series
-from gamedsl.view.metrics import ROOM, Box, box_of, width_of
+from gamedsl.view.text_metrics import ROOM, Box, box_of, width_of
 
 _IDS = count(1)
 

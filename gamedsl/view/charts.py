@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from math import floor, log10
 
 from gamedsl.tables.model import series as series_style
+from gamedsl.tables.numbers import number
 from gamedsl.tables.text import cut
 from gamedsl.view.canvas import Canvas
-from gamedsl.view.metrics import Box
-from gamedsl.view.numbers import number
+from gamedsl.view.text_metrics import Box
 
 LETTERS = 12.0
 """Size of letters in a chart; the page's style sheet has it too."""

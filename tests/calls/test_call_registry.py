@@ -125,6 +125,20 @@ def test_what_is_kept_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     assert calls == [1, 2, 3, 2]
 
 
+def test_kept_arguments_are_bounded_in_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[int] = []
+    monkeypatch.setattr(registry, "KEPT_CHARACTERS", 1_000)
+
+    def measured(x: str) -> None:
+        """Count."""
+        calls.append(len(x))
+
+    kept = registered(measured, arguments={"x": "text"}, result=OrNone("int"))
+    for size in (400, 450, 400, 2_000, 2_000, 400, 300, 400, 450):
+        kept.call(x="x" * size)
+    assert calls == [400, 450, 2_000, 2_000, 400, 300, 450]
+
+
 def test_an_impure_function_is_called_each_time() -> None:
     calls: list[int] = []
 

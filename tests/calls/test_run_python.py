@@ -177,11 +177,24 @@ class Yes(str):
     __lt__ = __le__ = __gt__ = __ge__ = __contains__ = __eq__
     def __sub__(self, other): return 0
     def __rsub__(self, other): return 0
+    def __neg__(self): return self
+    def __mul__(self, other): return self
+    __rmul__ = __truediv__ = __floordiv__ = __mod__ = __mul__
+    def __bool__(self): return False
+    def __len__(self): return 0
     def __abs__(self): return 0
     def __hash__(self): return 4
     def __index__(self): return 4
 """
 FORGED = {
+    "an object whose truth value lies": (
+        PASSES_FOR_ALL + "class No(Yes):\n    __sub__ = __rsub__ = lambda s, o: s\n"
+        "f = lambda x: No()"
+    ),
+    "an object that another stands in for": (
+        PASSES_FOR_ALL + "class Far(Yes):\n    __sub__ = __rsub__ = lambda s, o: Yes()\n"
+        "f = lambda x: Far()"
+    ),
     "an object that equals everything": PASSES_FOR_ALL + "f = lambda x: Yes()",
     "a class of it": PASSES_FOR_ALL + "f = Yes",
     "a number that equals everything": (
@@ -237,9 +250,13 @@ def test_code_cannot_fake_passing_tests(code: str) -> None:
         "assert not f(2) != 4\nassert f(2) > 3\nassert [f(2)] == [4]\n"
         "assert all(map(lambda i: f(i) == i * i, range(5)))\n"
         "for square in map(f, [2, 2]):\n    assert square == 4\nassert list(map(f, [2])) == [4]\n"
+        "assert not f(2) - 4\nassert not 4 - f(2)\nassert not -(f(2) - 4)\n"
+        "assert not (f(2) - 4) * (f(2) + 1)\nassert not any([f(2) - 4, f(3) - 9])\n"
+        "if f(2) - 4:\n    raise ValueError\nassert False if f(2) % 3 - 1 else True\n"
     )
     passed, failed, error = tried(code, tests)
-    assert (passed, failed) == (0, 14), error
+    assert passed == 0, error
+    assert failed == 20, error
 
 
 def test_what_the_channel_refuses() -> None:

@@ -71,7 +71,10 @@ def test_runs_resume_to_the_same_numbers(runs: Path, tmp_path: Path, name: str) 
     whole = records(run / "whole.jsonl")
     assert main(["train", "--resume", str(run), "--format", "concise"]) == 0
     assert len(whole) == STEPS + 2  # with the records of the start and of the end
-    assert_near(whole, records(run / "metrics.jsonl"))
+    resumed = records(run / "metrics.jsonl")
+    assert len(resumed) == len(whole)
+    for old, new in zip(whole, resumed, strict=True):  # later versions write further fields
+        assert_near(old, {key: value for key, value in new.items() if key in old})
     assert (run / "report.html").stat().st_size > 1000
 
 

@@ -124,6 +124,30 @@ CONNECT_FOUR = [
     ),
 ]
 
+
+def hex_board(size: int, walks: tuple[Walk, ...], histories: int | None = None) -> Row:
+    def action(seat: int, name: str) -> int:
+        row, column = map(int, arguments(name))
+        return size * row + column
+
+    return Row(
+        f"hex-{size}x{size}", "hex", spiel(f"hex(board_size={size})"),
+        # Perfect information: as for tic-tac-toe.
+        always(Agreement(action, information=None)),
+        walks, {"size": size}, histories,
+        rules="""
+Cells row by row; player 0 joins the first row to the last, player 1 the first column to the last. A
+cell touches those beside it, above it and above to the right, below it and below to the left. The
+winner is paid 1, the other -1; there are no draws.
+""",
+    )  # fmt: skip
+
+
+HEX = [
+    hex_board(3, (Walk("positions"), Walk("tree", slow=True)), 548_650),
+    hex_board(11, RANDOM),
+]
+
 # hanabi
 
 HANABI_RULES = """
@@ -403,6 +427,6 @@ drawn from the highest bidders, in a node also where there is one only, and gets
 AUCTION = [auction(2, 4, 291), auction(3, 4, 3_064), auction(2, 10, 7_096)]
 
 ROWS = [
-    *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HANABI, *GOOFSPIEL, *LIARS_DICE, *LEWIS_SIGNALING,
-    *MATRIX, *REPEATED, *OTHERS, *NIM, *AUCTION,
+    *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HEX, *HANABI, *GOOFSPIEL, *LIARS_DICE,
+    *LEWIS_SIGNALING, *MATRIX, *REPEATED, *OTHERS, *NIM, *AUCTION,
 ]  # fmt: skip

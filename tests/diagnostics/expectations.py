@@ -9,6 +9,7 @@ other. Where no comment can stand on the line, a line of its own anywhere says w
 
     # line 7: error[GD0020]@3: is never closed
     # other.yaml line 2: error[GD0111]
+    # rows.jsonl line 3: error[GD0438]
 
 A file that begins with `# part of another case` is not a case.
 """
@@ -21,7 +22,7 @@ from typing import NamedTuple
 
 CASES = Path(__file__).parent / "cases"
 
-_HEAD = r"#\s*(?:(?:(\S+\.yaml) )?line (\d+): )?(error|warning|note)\[(GD\d{4})\]"
+_HEAD = r"#\s*(?:(?:(\S+\.(?:yaml|jsonl|txt)) )?line (\d+): )?(error|warning|note)\[(GD\d{4})\]"
 _EXPECTED = re.compile(_HEAD + r"(?:@(\d+))?(?:: (.*?))?(?=\s+" + _HEAD + r"|\s*$)")
 
 

@@ -5,14 +5,18 @@ Of those of imported files the input is the wrong example of the explanation.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from pathlib import Path
 
+import gamedsl
+from gamedsl.cli import main
 from gamedsl.commands.train import hire
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems, codes
 from gamedsl.imports import SUFFIXES, import_file
+from gamedsl.ir.codec import encode
 from gamedsl.recipe.resolve import resolve
 from gamedsl.runtime import Game
 from gamedsl.train.context_length import check_context
@@ -37,6 +41,13 @@ def _large(folder: Path) -> str:
     return "large.yaml"
 
 
+def _long_chain(folder: Path) -> str:
+    for number in range(25):
+        text = f"game: g{number}\nextends: g{number + 1}\n"
+        (folder / f"g{number}.yaml").write_text(text)
+    return "g0.yaml"
+
+
 def _not_text(folder: Path) -> str:
     (folder / "latin.yaml").write_bytes(b"game: x\nabout: caf\xe9\n")
     return "latin.yaml"
@@ -44,6 +55,19 @@ def _not_text(folder: Path) -> str:
 
 def _unreadable(folder: Path) -> str:
     return "x" * 300 + ".yaml"
+
+
+def _no_compiled_game(folder: Path) -> str:
+    (folder / "stag.json").write_text('{"game": "stag_hunt"}')
+    return "stag.json"
+
+
+def _of_another_game(folder: Path) -> str:
+    assert main(["compile", "stag_hunt", "-o", "mine.json"]) == 0
+    content = json.loads((folder / "mine.json").read_text("utf-8"))
+    content |= encode(gamedsl.load("chicken").ir) | {"hash": gamedsl.load("chicken").hash}
+    (folder / "mine.json").write_text(json.dumps(content))
+    return "mine.json"
 
 
 def _no_player(folder: Path) -> str:
@@ -75,6 +99,9 @@ SPECIAL: dict[str, Callable[[Path], str]] = {
     "GD0003": _large,
     "GD0004": _not_text,
     "GD0006": _unreadable,
+    "GD0126": _long_chain,
+    "GD0130": _no_compiled_game,
+    "GD0131": _of_another_game,
     "GD0711": _no_player,
     "GD0717": _not_read,
     **{code: _imported(code) for code in codes.codes() if code.startswith("GD08")},

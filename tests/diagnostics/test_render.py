@@ -133,6 +133,7 @@ def test_json_has_stable_keys() -> None:
         "end_column": 10,
         "why": "not a role of this game",
         "help": "did you mean `hunter`?",
+        "edits": [],
         "notes": [
             {
                 "file": "games/stag_hunt.yaml",

@@ -22,8 +22,8 @@ LAYERS = [
 LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 NARROWER = {
-    "calls": {"extras"},
-    "policies": set[str](),
+    "calls": {"extras", "storage"},
+    "policies": {"errors", "storage"},
     "players": {
         "runtime",
         "policies",
@@ -34,6 +34,8 @@ NARROWER = {
         "diagnostics",
         "ir",
         "extras",
+        "storage",
+        "runs",
     },
     "solve": {"runtime", "engine", "extras", "tables"},
 }

@@ -10,7 +10,10 @@ from gamedsl.evaluate import EvalError, Options, Plan, contestant, evaluate
 from gamedsl.evaluate.exact import write_out
 from gamedsl.evaluate.intervals import mean, share
 from gamedsl.evaluate.seating import pairings
+from gamedsl.evaluate.tables import tables_of
 from gamedsl.players import PolicyError, SavedPlayer, open_player
+from gamedsl.solve.response_search import Search
+from gamedsl.tables.markdown import markdown
 from tests.evaluate.small import RPS, cell, evaluated, plan_of
 
 PURE = ("fixed:rock", "fixed:paper", "fixed:scissors")
@@ -195,6 +198,36 @@ def test_large_game_is_sampled_with_lower_bound(monkeypatch) -> None:
     assert "nodes" in found.why_sampled
     with pytest.raises(EvalError, match="no exact result: the game has over"):
         evaluated("kuhn_poker", "random", method="exact")
+
+
+def test_a_bound_is_no_worse_than_the_cross_play(monkeypatch) -> None:
+    """Whoever bets and calls always wins from random play; the page shows it, and so the bound."""
+    monkeypatch.setattr("gamedsl.evaluate.exact.NODES", 20)
+    monkeypatch.setattr(Search, "replies", lambda self: {"first actions": {}})
+    found = evaluated("kuhn_poker", "fixed:check,fold", "fixed:bet,call", games=400, search=2)
+    weak = found.exploitability["fixed:check,fold"]
+    names = ("fixed:check,fold", "fixed:bet,call")
+    gains = [
+        found.games[seats].mean([i], "payoffs").value
+        - found.games[names[:1] * 2].mean([i], "payoffs").value
+        for i, seats in enumerate([names[::-1], names])
+    ]
+    assert weak.kind == "least"
+    assert weak.tried == 2
+    assert weak.estimate.low > 0.5
+    assert weak.estimate.value == pytest.approx(sum(gains) / 2)
+    text = markdown(tables_of(found, 200)[0])
+    assert "by the best of 2 replies tried for each seat" in text
+
+
+def test_a_bound_that_says_nothing_is_no_zero(monkeypatch) -> None:
+    monkeypatch.setattr("gamedsl.evaluate.exact.NODES", 2)
+    found = evaluated("rock_paper_scissors", "random", games=40, search=30)
+    one = found.exploitability["random"]
+    assert one.estimate.low <= 0
+    text = markdown(tables_of(found, 200)[0])
+    assert "not found (" in text
+    assert "≥ 0" not in text
 
 
 def test_policy_may_omit_unreached_decisions() -> None:

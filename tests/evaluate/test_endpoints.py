@@ -12,7 +12,13 @@ import gamedsl
 from gamedsl.cli import main
 from gamedsl.evaluate import EvalError, Options, evaluate
 from gamedsl.players import PlayerError, open_player
-from gamedsl.policies.endpoint import BudgetSpent, Endpoint, EndpointError, EndpointSettings
+from gamedsl.policies.endpoint import (
+    BudgetSpent,
+    Endpoint,
+    EndpointError,
+    EndpointSettings,
+    Missed,
+)
 from tests.evaluate.serving import Reply, options_in, serving
 from tests.evaluate.small import RPS, plan_of
 
@@ -63,7 +69,7 @@ def test_pauses_grow_and_respect_retry_after(monkeypatch) -> None:
     )
     endpoint = Endpoint("http://127.0.0.1:9/v1", "m", settings(first_wait=1.0, retries=4))
     headers = iter([0.0, 0.0, 30.0, 900.0, 0.0])
-    monkeypatch.setattr(endpoint, "_attempt", lambda body: ("busy", next(headers)))
+    monkeypatch.setattr(endpoint, "_attempt", lambda *call: Missed("busy", next(headers)))
     with pytest.raises(EndpointError, match="no reply in 5 attempts: busy"):
         endpoint._ask({})
     assert 0.5 <= pauses[0] <= 1 <= pauses[1] <= 2

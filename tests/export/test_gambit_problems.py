@@ -35,6 +35,11 @@ WRONG = {
     "no such player": (HEAD + 'p "" 3 1 "" { "l" "r" } 0\n', "GD0805", 2, 6),
     "a set without actions": (HEAD + 'p "" 1 1 0\n', "GD0805", 2, 8),
     "a set with none": (HEAD + 'p "" 1 1 "" { } 0\n', "GD0805", 2, 8),
+    "a tree of too many levels": (
+        HEAD + "".join(f'p "" 1 {i} "" {{ "l" }} 0\n' for i in range(1, 3000)) + ENDS[:19],
+        "GD0809", 2, 1,
+    ),
+    "strategies without end": (TABLE + "{ 99999999999999999999 2 }", "GD0809", 2, 3),
     "other actions": (HEAD + MOVE + 'p "" 1 1 "" { "l" "x" } 0\n', "GD0805", 3, 8),
     "other probabilities": (
         HEAD + 'c "" 1 "" { "a" 1/2 "b" 1/2 } 0\nc "" 1 "" { "a" 1/3 "b" 2/3 } 0\n', "GD0805", 3, 6,

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import yaml
 
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic
-from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.fixes import apply_edits
 from tests.faults.corpus import Fault, checked, faults, write
 
 CODES = (*(f"GD044{number}" for number in range(8)), "GD0508")
 FAULTS = tuple(fault for fault in faults() if fault.code in CODES)
 
 STEP = re.compile(r"read `([^`]+)` instead: `- (\{show: .+?\})`")
-HERE = re.compile("(chooses|chosen|written|tested).* here")
-"""A note on the step in question, and not on where the variable comes from."""
-
-Edit = tuple[int, int, str]
-
 
 Said = Callable[[Fault], list[Diagnostic]]
 
@@ -51,9 +45,8 @@ def test_the_step_can_be_pasted(fault: Fault, said: Said, tmp_path: Path) -> Non
     texts = fault.broken()
     name = next(iter(texts))
     text = texts[name]
-    edits = [edit for problem in problems for edit in _edits(text, problem)]
-    for start, end, new in sorted(edits, reverse=True):
-        text = text[:start] + new + text[end:]
+    assert all(problem.edits for problem in problems)
+    text = apply_edits(text, dict.fromkeys(edit for d in problems for edit in d.edits))
     left = checked(fault, {**texts, name: text}, tmp_path).diagnostics
     wrong = [d for d in left if d.code in CODES or d.code[:4] in ("GD01", "GD03")]
     assert not wrong, f"{wrong}\n{text}"
@@ -83,7 +76,8 @@ TELLS = {
         "turns:\n  - {draw: die, per: role, from: 1..3, seen_by: owner}\n"
         "  - {role: bob, choose: call, from: [u, v]}\n"
         "  - {role: ann, choose: move, from: [u, v], if: die.other > 1, seen_by: owner}\n",
-        "die.other", "known_die", "{show: die.bob, as: known_die, seen_by: ann}",
+        "die.other > 1", "known_die",
+        '{show: "die.bob > 1", as: known_die, seen_by: ann}',
     ),
     "a let, in a pass": (
         "let: {strong: die.me > 2}\n"
@@ -94,7 +88,8 @@ TELLS = {
     "all six, that are alike": (
         "turns:\n  - {draw: die, per: role, from: 1..3, seen_by: owner}\n"
         "  - {each: roles, choose: move, from: [u, v], if: max(die) > 1}\n",
-        "max(die)", "max(known_die)", "{show: die, as: known_die, seen_by: all}",
+        "max(die) > 1", "known_die",
+        '{show: "max(die) > 1", as: known_die, seen_by: all}',
     ),
 }  # fmt: skip
 
@@ -109,74 +104,6 @@ def test_who_is_told(name: str, tmp_path: Path) -> None:
     *before, last = turns.replace(old, new).splitlines()
     indent = " " * (len(last) - len(last.lstrip()))
     pasted = "\n".join((*before, f"{indent}- {step}", last))
+    assert apply_edits(leak.span.source.text, leak.edits) == f"{head}{pasted}\npayoffs: 0\n"
     path = write({"told.yaml": f"{head}{pasted}\npayoffs: 0\n"}, tmp_path)
     assert [d for d in compile_file(path).diagnostics if d.severity == "error"] == []
-
-
-def _edits(text: str, problem: Diagnostic) -> Iterator[Edit]:
-    """Reads what is told in the place that is underlined, and tells it before."""
-    found = STEP.search(problem.help)
-    assert found is not None
-    name, step = found.groups()
-    yield problem.span.start, problem.span.end, name
-    root = yaml.compose(text)
-    assert isinstance(root, yaml.MappingNode)
-    for span in (problem.span, *(note.span for note in problem.notes if HERE.search(note.text))):
-        if span.source is problem.span.source and (there := _before(text, root, span, step)):
-            yield from there
-            return
-    turns = _value(root, "turns")
-    first = next(item for item in turns.value if not {"draw", "deal", "do"} & set(_keys(item)))
-    yield _inserted(text, first, step)
-
-
-def _before(text: str, root: yaml.MappingNode, span: Span, step: str) -> tuple[Edit, ...]:
-    """Inserts a step before the innermost one that a place is in, if it is in one: an action that
-    only does something gets steps first."""
-    around = [node for node in _nodes(root) if _holds(node, span)]
-    steps = [
-        item
-        for node in around
-        if isinstance(node, yaml.MappingNode) and "turns" in _keys(node)
-        for item in _value(node, "turns").value
-        if _holds(item, span)
-    ]
-    if steps:
-        return (_inserted(text, steps[-1], step),)
-    for node in around:
-        if isinstance(node, yaml.MappingNode) and "do" in _keys(node):
-            did = _value(node, "do")
-            if _holds(did, span):
-                at = did.start_mark.index
-                key = text.rindex("do:", 0, at)
-                end = did.end_mark.index
-                return (key, key + 2, "turns"), (at, at, f"[{step}, {{do: "), (end, end, "}]")
-    return ()
-
-
-def _inserted(text: str, item: yaml.Node, step: str) -> Edit:
-    start = item.start_mark.index
-    line = text.rfind("\n", 0, start) + 1
-    if re.fullmatch(" *- ", text[line:start]):
-        return line, line, f"{text[line:start]}{step}\n"
-    return start, start, f"{step}, "
-
-
-def _nodes(node: yaml.Node) -> Iterator[yaml.Node]:
-    """Yields a node and all inside it, from the outermost."""
-    yield node
-    for child in node.value if isinstance(node.value, list) else ():
-        for part in child if isinstance(child, tuple) else (child,):
-            yield from _nodes(part)
-
-
-def _holds(node: yaml.Node, span: Span) -> bool:
-    return node.start_mark.index <= span.start and span.end <= node.end_mark.index
-
-
-def _keys(node: yaml.Node) -> list[str]:
-    return [key.value for key, _ in node.value] if isinstance(node, yaml.MappingNode) else []
-
-
-def _value(node: yaml.MappingNode, key: str) -> yaml.Node:
-    return next(value for known, value in node.value if known.value == key)

@@ -99,3 +99,38 @@ def test_the_deepest_that_is_allowed_also_runs(tmp_path: Path) -> None:
     assert result.ok, render(result.diagnostics)
     assert result.ir is not None
     assert len(result.ir.hash) == 64
+
+
+def test_records_of_records_are_bounded(tmp_path: Path) -> None:
+    """Each line doubles the parts of the one before; a million million are never made."""
+    types = "".join(f"  R{i}: {{a: R{i - 1}, b: R{i - 1}}}\n" for i in range(1, 40))
+    text = (
+        f"game: g\nroles: [a, b]\ntypes:\n  R0: [p, q]\n{types}"
+        "turns:\n  - {role: all, choose: x, from: [u, v]}\npayoffs: 0\n"
+    )
+    found = compiled(tmp_path, text).diagnostics
+    assert ("GD0421", "this type has more than 256 parts") in [(d.code, d.message) for d in found]
+
+
+def test_stages_of_stages_are_bounded(tmp_path: Path) -> None:
+    """Each game uses the next twenty times over: 64 million stages of the innermost."""
+    turns = "turns:\n  - {role: all, choose: x, from: [u, v]}\n"
+    files = {
+        f"s{i}": f"game: s{i}\nroles: [a, b]\n{turns}"
+        + (f"  - {{use: s{i + 1}}}\n" * 20 if i < 6 else "")
+        + "payoffs: 0\n"
+        for i in range(1, 7)
+    }
+    text = f"game: s0\nroles: [a, b]\n{turns}" + "  - {use: s1}\n" * 20 + "payoffs: 0\n"
+    found = compiled(tmp_path, text, **files).diagnostics
+    assert [d.message for d in found if d.code == "GD0419"] == ["this game uses too much"]
+
+
+def test_protocols_are_looked_into_once(tmp_path: Path) -> None:
+    """A game without payoffs may have them from what its protocols use, found in any depth."""
+    files = {
+        f"p{i}": f"protocol: p{i}\nturns:\n" + f"  - {{use: p{i + 1}}}\n" * 3 for i in range(40)
+    }
+    files["p40"] = "protocol: p40\nturns:\n  - {role: all, choose: x, from: [u, v]}\n"
+    found = compiled(tmp_path, "game: g\nroles: [a, b]\nprotocol: p0\n", **files).diagnostics
+    assert [d.code for d in found] == ["GD0102"]

@@ -32,8 +32,9 @@ game: examples
 roles: [ann, bob]
 types:
   Size: [small, large]
+  Rank: {values: {ten: 10, jack: 10, ace: 11}}
 state:
-  board: {grid: [2, 2], of: Size or none}
+  board: {grid: [2, 2], of: Size or none, neighbors: square}
   hand: {list: 0..9, start: "[3, 1, 3]", at_most: 5}
   score: {per: role, start: 2}
 turns:
@@ -110,8 +111,8 @@ DIGITS = Builtin(
     rule=_digit_rule, appended="", takes_map=False, takes_none=TAKES_SOME, types_argument=False,
     run=_first_digits, undefined="by value",
     may_be_none=lambda arguments: False, size=_digit_size,
-    interval=lambda arguments: Interval(0, 0), ranges_type=False, items=_digit_items,
-    distinct=False, flow=COMPUTES, code="call",
+    interval=lambda arguments: Interval(0, 0), ranges_type="never", items=_digit_items,
+    order="any", linear="no", narrowed="", flow=COMPUTES, code="call",
 )  # fmt: skip
 
 HALF = Builtin(
@@ -123,8 +124,8 @@ HALF = Builtin(
     may_be_none=lambda arguments: False, size=lambda arguments: 1,
     interval=lambda arguments: arguments[0].number
     * Interval(Fraction(1, 2), Fraction(1, 2)),
-    ranges_type=True, items=lambda arguments: arguments[0],
-    distinct=False, flow=COMPUTES, code="({0} // 2)",
+    ranges_type="bounded", items=lambda arguments: arguments[0],
+    order="any", linear="no", narrowed="", flow=COMPUTES, code="({0} // 2)",
 )  # fmt: skip
 
 
@@ -168,8 +169,9 @@ PARTIAL = Builtin(
     appended="", takes_map=False, takes_none=TAKES_SOME, types_argument=False,
     run=partial(_divide_by, Fraction(1)), undefined="by value",
     may_be_none=lambda arguments: False, size=lambda arguments: 1,
-    interval=lambda arguments: ANY_NUMBER, ranges_type=False, items=lambda arguments: arguments[0],
-    distinct=False, flow=COMPUTES, code="call",
+    interval=lambda arguments: ANY_NUMBER, ranges_type="never",
+    items=lambda arguments: arguments[0], order="any", linear="no", narrowed="",
+    flow=COMPUTES, code="call",
 )  # fmt: skip
 
 

@@ -1,4 +1,5 @@
-"""Every place in the compiler that reports a problem is reached by a case file."""
+"""Every place in the compiler that reports a problem is reached by a case file, or by a test of the
+bounds, whose files are long."""
 
 from __future__ import annotations
 
@@ -14,6 +15,8 @@ import gamedsl
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics.model import Problems
 from tests.diagnostics.expectations import case_files
+from tests.language import test_bounded_types as types
+from tests.language import test_bounds as bounds
 
 ROOT = Path(__file__).parent.parent.parent
 PACKAGE = Path(gamedsl.__file__).parent
@@ -40,7 +43,7 @@ def reports(path: Path) -> Iterator[tuple[str, int]]:
 
 
 @pytest.mark.slow
-def test_every_report_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_report_is_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(ROOT)
     wanted = {place for path in MODULES for place in reports(path)}
     assert len(wanted) > 50
@@ -58,5 +61,9 @@ def test_every_report_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Problems, "add", noted)
     for path in case_files():
         compile_file(path.relative_to(ROOT))
+    for name in types.TYPES:
+        types.test_types_are_bounded(name, tmp_path)
+    bounds.test_records_of_records_are_bounded(tmp_path)
+    bounds.test_stages_of_stages_are_bounded(tmp_path)
     missing = sorted(f"{Path(file).name}:{line}" for file, line in wanted - reached)
     assert missing == []

@@ -294,6 +294,20 @@ def test_recall_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found.histories) == 2
 
 
+def test_recall_of_a_sampled_game_that_may_forget_is_undecided(tmp_path: Path) -> None:
+    game = """
+roles: [walker]
+turns:
+  - {draw: deal, from: 1..20000, seen_by: walker}
+  - {role: walker, choose: first, from: [left, right], knows: [deal]}
+  - {role: walker, choose: second, from: [left, right], knows: [deal, first]}
+payoffs: deal if first == second else 0
+"""
+    found = proof(checked(game, tmp_path), "recall")
+    assert found.grade == "undecided"
+    assert "not all was gone through" in found.extent
+
+
 def test_probabilities_are_added_up(monkeypatch: pytest.MonkeyPatch) -> None:
     ir = compile_file("kuhn_poker").ir
     assert ir is not None

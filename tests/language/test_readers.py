@@ -13,6 +13,7 @@ from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.infoflow import check_information_flow, is_open
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems
+from gamedsl.diagnostics.fixes import apply_edits
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.prompting.prompts import Prompter
 
@@ -279,11 +280,17 @@ PASTED = ("if", "if of a block", "until", "guard", "seen under a condition", "st
 
 
 @pytest.mark.parametrize("name", PASTED)
-def test_the_remedy_can_be_pasted(name: str, check: Check) -> None:
-    """With the step that `help` gives, and reading what it tells, nothing is hidden any more."""
+def test_the_remedy_can_be_pasted(name: str, check: Check, tmp_path: Path) -> None:
+    """With the edits, or the step that `help` gives and reading what it tells, nothing is hidden
+    any more."""
     turns, _, _, *more = REFUSED[name]
     actions = more[0] if more else ""
     (found,) = check(turns, actions=actions, more=MORE)
+    if found.edits:
+        fixed = tmp_path / "fixed.yaml"
+        fixed.write_text(apply_edits(found.span.source.text, found.edits), encoding="utf-8")
+        assert not {d.code for d in compile_file(fixed).diagnostics} & {"GD0440", "GD0445"}
+        return
     step = found.help.split("`")[3]
     assert step.startswith("- {show: x, as: known_x, ")
     rest = re.sub(r"\bx\b", "known_x", turns.removeprefix(X))

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.frontend.source.nodes import Node, Sequence
@@ -12,15 +15,16 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import Add, Assign, Drop, DropItem, ForEach, Key, Statement
 from gamedsl.ir.types import NONE, SEAT, WHOLE, Number, Option, Type, fits, range_type
 from gamedsl.sema.narrow import facts
-from gamedsl.sema.scope import StateName
+from gamedsl.sema.scope import LoopName, StateName
 from gamedsl.sema.statements import read_place, read_statements
 from gamedsl.sema.typer import Typer
 from tests.language.test_values import PLACE, names, scalar
+from tests.writing import write
 
 
 def typer() -> Typer:
     known = names()
-    known.declared["turn"] = StateName(range_type(0, 9), PLACE, fixed=True)
+    known.declared["turn"] = LoopName(range_type(0, 9), PLACE, "turn")
     known.declared["life"] = StateName(range_type(0, 3), PLACE)
     known.declared["add"] = StateName(WHOLE, PLACE)
     known.declared["best"] = StateName(Option(WHOLE), PLACE)
@@ -253,3 +257,16 @@ def test_reading_is_bounded() -> None:
     walk = typer()
     assert read_statements(node, walk, me=True) is None
     assert [d.code for d in walk.problems.found] == ["GD0203"]
+
+
+@pytest.mark.parametrize("statement", ["x += 1", "x = 3"])
+def test_a_number_of_a_range_has_a_fix(tmp_path: Path, statement: str) -> None:
+    """`x: 0..9` declares a list; the fix declares one number, and compiles."""
+    text = (
+        "game: g\nroles: [ann]\nstate: {x: 0..9}\nturns:\n"
+        f"  - {{role: ann, choose: c, from: [u, v]}}\n  - do: {statement}\npayoffs: 0\n"
+    )
+    (found,) = compile_file(write(tmp_path, text)).diagnostics
+    declared = found.help.partition("`")[2].rstrip("`")
+    fixed = compile_file(write(tmp_path, text.replace("x: 0..9", declared)))
+    assert fixed.ir is not None

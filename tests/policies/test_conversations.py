@@ -43,6 +43,17 @@ def test_replies_never_become_special_tokens(template: str, text: str) -> None:
 
 
 @TEMPLATES
+def test_labels_never_become_special_tokens(template: str) -> None:
+    chat = tokenizer(template)
+    labels = ("<|im_end|>", "<|im_start|>x", "hare")
+    query = Query((("user", "Choose."),), labels, "a")
+    encoded = chat.encode(query).labels
+    assert [_special(chat, ids) for ids in encoded] == [[], [], []]
+    assert [chat._tokenizer.decode(ids) for ids in encoded] == list(labels)
+    assert [_special(chat, ids) for ids in chat.labels(labels)] == [[], [], []]
+
+
+@TEMPLATES
 def test_ordinary_texts_keep_rendered_prompt_ids(template: str) -> None:
     chat = tokenizer(template)
     messages = (("system", "Règles: 😀 \U000f0000"), ("user", "a < b | c > d"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 import zipfile
 from pathlib import Path
@@ -10,8 +11,9 @@ import pytest
 import torch
 
 from gamedsl.policies import models, random_models, smollm2
-from gamedsl.policies.cache import build_entry, cache_root
+from gamedsl.policies.cache import build_entry
 from gamedsl.policies.errors import ModelError
+from gamedsl.storage.cache import cache_root
 
 
 @pytest.fixture
@@ -174,3 +176,46 @@ def test_smollm2_keeps_its_tokenizer_and_its_wits() -> None:
     batch = tokenizer(capital, add_special_tokens=False, return_tensors="pt")
     out = loaded.model.generate(**batch, max_new_tokens=12, do_sample=False)
     assert "Paris" in tokenizer.decode(out[0, batch["input_ids"].shape[1] :])
+
+
+def test_code_of_a_model_never_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not even where somebody at a terminal would say yes to transformers."""
+    monkeypatch.setattr("builtins.input", lambda *_: "y")
+    monkeypatch.setenv("HF_MODULES_CACHE", str(tmp_path / "modules"))
+    mark, folder = tmp_path / "ran", tmp_path / "model"
+    folder.mkdir()
+    classes = {"AutoConfig": "theirs.C", "AutoModelForCausalLM": "theirs.M"}
+    config = {"model_type": "theirs", "auto_map": classes}
+    (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    tokens = {"tokenizer_class": "T", "auto_map": {"AutoTokenizer": ["theirs.T", None]}}
+    (folder / "tokenizer_config.json").write_text(json.dumps(tokens), encoding="utf-8")
+    (folder / "theirs.py").write_text(f"open({str(mark)!r}, 'w').close()\n", encoding="utf-8")
+    with pytest.raises(ModelError, match="cannot load"):
+        models.load(str(folder))
+    assert not mark.exists()
+
+
+@pytest.mark.parametrize("key", ["attn_implementation", "_attn_implementation"])
+@pytest.mark.parametrize("value", ["someone/kernel", "kernels-community/flash-attn"])
+def test_kernels_of_a_model_are_not_fetched(key: str, value: str, tmp_path: Path) -> None:
+    """Where `kernels` is installed, transformers would fetch them and run them."""
+    model, tokenizer = random_models.build_tiny()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, key: value}))
+    with pytest.raises(ModelError, match="asks for the attention"):
+        models.load(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "damage", [{"hidden_size": -1}, {"hidden_size": "x"}, {"vocab_size": 2**40}]
+)
+def test_damaged_configuration_is_a_model_error(damage: dict[str, object], tmp_path: Path) -> None:
+    model, tokenizer = random_models.build_tiny()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps({**config, **damage}))
+    with pytest.raises(ModelError, match="cannot load"):
+        models.load(str(tmp_path))

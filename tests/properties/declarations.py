@@ -15,6 +15,8 @@ from tests.properties.kinds import (
     Record,
     Role,
     Sections,
+    Share,
+    Subset,
     Truth,
     Var,
     Whole,
@@ -71,7 +73,8 @@ class Declarations(Protocols):
             self.vars.append(Var(name, Whole(), state=True, fixed=True))
 
     def type(self) -> None:
-        way = self.pick(["enum", "enum", "range", "record", "cell", "fresh"])
+        ways = ["enum", "enum", "range", "record", "record", "cell", "fresh", "valued", "mixed"]
+        way = self.pick(ways)
         name = self.fresh(way.capitalize())
         written: Any
         kind: Kind
@@ -85,6 +88,10 @@ class Declarations(Protocols):
                 written = f"{kind.low}..{kind.high}"
             case "record":
                 written, kind = self.record(name)
+            case "valued":
+                written, kind = self.valued(name)
+            case "mixed":
+                written, kind = self.mixed(name)
             case "cell":
                 rows, columns = self.number_in(1, 2), self.number_in(1, 2)
                 written, kind = {"cell": [rows, columns]}, Cell(rows, columns)
@@ -95,17 +102,52 @@ class Declarations(Protocols):
         self.sections.types[name] = written
         self.types.append((name, kind))
 
+    def valued(self, name: str) -> tuple[dict[str, Any], Enum]:
+        """Names with values, of which some may be equal."""
+        members = self.members(self.number_in(2, 3))
+        values = tuple(self.number_in(-1, 2) for _ in members)
+        written: dict[str, Any] = dict(zip(members, values, strict=True))
+        if self.chance(30):
+            written |= {"2..3": "5..6"}
+            members, values = (*members, "2", "3"), (*values, 5, 6)
+        return {"values": written}, Enum(name, members, values)
+
+    def mixed(self, name: str) -> tuple[list[Any], Enum]:
+        """Names and numbers, which are then names too."""
+        (word,) = self.members(1)
+        low = self.number_in(0, 3)
+        numbers = (str(low), str(low + 1))
+        ways = [[word, f"{low}..{low + 1}"], [word, low, low + 1], [word, *numbers]]
+        return self.pick(ways), Enum(name, (word, *numbers))
+
     def record(self, name: str) -> tuple[dict[str, Any], Record]:
         written: dict[str, Any] = {}
-        fields: list[tuple[str, Enum | Whole]] = []
+        fields: list[tuple[str, Enum | Whole | Share | Subset]] = []
+        enums = [(n, k) for n, k in self.types if isinstance(k, Enum)]
         for field in self.some(["suit", "rank", "tone"], 2, 2):
-            if self.chance(50):
-                written[field] = "1..2"
-                fields.append((field, Whole(1, 2)))
-            else:
-                members = self.members(2)
-                written[field] = list(members)
-                fields.append((field, Enum("", members)))
+            ways = ["range", "names", "gaps"] + ["type", "share", "subset"] * bool(enums)
+            way = self.pick(ways)
+            of, kind = self.pick(enums) if enums else ("", Enum("", ()))
+            match way:
+                case "range":
+                    written[field] = "1..2"
+                    fields.append((field, Whole(1, 2)))
+                case "names":
+                    members = self.members(2)
+                    written[field] = list(members)
+                    fields.append((field, Enum("", members)))
+                case "gaps":
+                    written[field] = [1, 3]
+                    fields.append((field, Enum("", ("1", "3"), (1, 3))))
+                case "type":
+                    written[field] = of
+                    fields.append((field, kind))
+                case "share" if len(kind.members) < 4:
+                    written[field] = {"per": of, "of": "0..1"}
+                    fields.append((field, Share(kind, Whole(0, 1))))
+                case _:
+                    written[field] = f"set of {of}"
+                    fields.append((field, Subset(kind)))
         return written, Record(name, tuple(fields))
 
     def variable(self) -> None:
@@ -117,7 +159,7 @@ class Declarations(Protocols):
         written: Any
         kind: Kind
         shape: Any = "value"
-        size, most = (0, 0), 0
+        size, most, joined = (0, 0), 0, False
         match way:
             case "number":
                 written, kind = {"start": self.number_in(0, 3)}, Whole()
@@ -128,6 +170,9 @@ class Declarations(Protocols):
             case "grid":
                 size, shape = (self.number_in(1, 2), self.number_in(1, 2)), "grid"
                 written, kind = {"grid": list(size), "of": "role or none"}, Role()
+                shapes = ["", "square", "king", "hex", "torus"]
+                if near := self.pick(shapes):
+                    written["neighbors"], joined = near, True
             case "set":
                 written, kind, shape = {"set": "1..3"}, Whole(1, 3), "set"
                 if self.chance(50):
@@ -155,7 +200,18 @@ class Declarations(Protocols):
         self.sections.state[name] = written
         seats = self.seats if per == "role" else ()
         self.vars.append(
-            Var(name, kind, readers, per, seats, shape, state=True, size=size, most=most)
+            Var(
+                name,
+                kind,
+                readers,
+                per,
+                seats,
+                shape,
+                state=True,
+                size=size,
+                most=most,
+                joined=joined,
+            )
         )
 
     def public_let(self) -> None:

@@ -3,11 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from hypothesis import strategies as st
 
-from tests.properties.kinds import Cell, Enum, Eye, Kind, Readers, Record, Role, Truth, Var, Whole
+from tests.properties.kinds import (
+    Cell,
+    Enum,
+    Eye,
+    Kind,
+    Readers,
+    Record,
+    Role,
+    Share,
+    Subset,
+    Truth,
+    Var,
+    Whole,
+)
 
 T = TypeVar("T")
 
@@ -101,8 +115,17 @@ class Expressions:
             given = dict(var.fields) or dict.fromkeys(dict(var.kind.fields), var.readers)
             for field, kind in var.kind.fields:
                 readers = given.get(field)
-                if readers is not None and self.may_read(readers, eye, owner):
-                    yield f"{text}.{field}", kind, sure
+                if readers is None or not self.may_read(readers, eye, owner):
+                    continue
+                match kind:
+                    case Share(keys=keys, of=of):
+                        yield f"{text}.{field}[{keys.members[0]}]", of, sure
+                        if keys.members[1].isidentifier():
+                            yield f"{text}.{field}.{keys.members[1]}", of, sure
+                    case Subset():
+                        pass
+                    case _:
+                        yield f"{text}.{field}", kind, sure
 
     def whole_maps(self, eye: Eye) -> list[Var]:
         """Maps with a value for every seat, all of which may be read."""
@@ -143,7 +166,8 @@ class Expressions:
                 return str(self.number_in(0 if low is None else low, 3 if high is None else high))
             case Enum(name=name, members=members):
                 member = self.pick(members)
-                return f"{name}.{member}" if name and self.chance(20) else member
+                qualified = name and member.isidentifier() and self.chance(20)
+                return f"{name}.{member}" if qualified else member
             case Role():
                 return self.pick(self.seats)
             case Cell(rows=rows, columns=columns):
@@ -151,12 +175,19 @@ class Expressions:
                 return f"({row}, {column})"
             case Record(fields=fields):
                 return "(" + ", ".join(self.literal(inner) for _, inner in fields) + ")"
+            case Share(keys=keys, of=of):
+                return "[" + ", ".join(self.literal(of) for _ in keys.members) + "]"
+            case Subset(of=of):
+                return "[" + ", ".join(self.some(of.members, 1, len(of.members))) + "]"
 
     def value(self, kind: Kind, eye: Eye, depth: int = 2) -> str:
         """An expression of a kind that is never none; of a range, one that stays in it."""
         if isinstance(kind, Truth):
             return self.truth(eye, depth) or self.literal(kind)
-        options: list[Callable[[], str]] = [lambda: self.literal(kind)]
+        named = kind
+        if isinstance(kind, Enum):  # a bare number is a name only beside something of its type
+            named = replace(kind, members=tuple(filter(str.isidentifier, kind.members)))
+        options: list[Callable[[], str]] = [lambda: self.literal(named)]
         known = [text for text, k, sure in self.entries(eye) if sure and _same(k, kind)]
         if known:
             options += [lambda: self.pick(known)] * 3
@@ -184,6 +215,8 @@ class Expressions:
             sure = certain or (self.bold and self.chance(80))
             if isinstance(kind, Whole):
                 atoms.append(lambda t=text, s=sure: t if s else f"({t} if {t} != none else 0)")
+            elif sure and isinstance(kind, Enum) and kind.values is not None:
+                atoms.append(lambda t=text: self.pick([f"({t} + 1)", f"value_of({t})"]))
             elif sure and (isinstance(kind, Role) or (isinstance(kind, Enum) and kind.name)):
                 atoms.append(lambda t=text: f"index({t})")
         for var in self.whole_maps(eye):
@@ -191,6 +224,8 @@ class Expressions:
                 word = self.pick(["sum", "max", "min"])
                 atoms.append(lambda n=var.name, w=word: f"{w}({n})")
             elif var.sure and isinstance(var.kind, Enum):
+                if var.kind.values is not None:
+                    atoms.append(lambda n=var.name: f"{self.pick(['sum', 'max'])}({n})")
                 atoms.append(lambda v=var: f"count({v.name}, {self.literal(v.kind)})")
         for text, var in self.collections(eye, "list", "set", "bag"):
             atoms.append(lambda t=text: f"{self.pick(['len', 'size'])}({t})")
@@ -274,8 +309,12 @@ class Expressions:
             case Enum(members=members) if sure and self.chance(20) and len(members) > 1:
                 some = self.some(members, 1, len(members) - 1)
                 return f"{text} in [{', '.join(some)}]"
-            case Enum(name=name) if sure and name and self.chance(20):
-                return f"{text} {self.pick(ORDERS)} {self.literal(kind)}"
+            case Enum(name=name, values=values) if sure and (name or values) and self.chance(20):
+                right = self.literal(kind)
+                order = self.pick(ORDERS)
+                if values is not None and not right.isidentifier() and order not in ("==", "!="):
+                    right = "2"  # of a number, the order is that of the values
+                return f"{text} {order} {right}"
         same = [t for t, k, _ in self.entries(eye) if k == kind and t != text]
         right = self.pick(same) if same and self.chance(40) else self.literal(kind)
         if isinstance(kind, Role) and eye.acting and self.chance(40):
@@ -290,16 +329,31 @@ class Expressions:
         if isinstance(var.kind, Whole) and var.sure and self.chance(30):
             sign, other = self.pick(["==", "!="]), self.pick([*self.seats, "none"])
             return f"argmax({var.name}) {sign} {other}"
+        if var.sure and not isinstance(var.kind, Truth) and self.chance(25):
+            sign = self.pick(["==", "!="])
+            return f"most({var.name}) {sign} {self.literal(var.kind)}"
         return f"{word}({test} for {name} in roles)"
 
     def _on_grid(self, text: str, var: Var) -> str:
-        match self.number_in(0, 2):
+        match self.number_in(0, 5 if var.joined else 2):
+            case 3:
+                cells = ", ".join(self._cell_of(var) for _ in range(self.number_in(2, 3)))
+                return f"connected({text}, {self.pick([*self.seats, 'none'])}, {cells})"
+            case 4:
+                return f"size(component({text}, {self._cell_of(var)})) > {self.number_in(1, 2)}"
+            case 5:
+                cell, other = self._cell_of(var), self._cell_of(var)
+                near = f"neighbors({text}, {cell})"
+                return f"{other} in reachable({text}, {near}, [{cell}, {other}])"
             case 0:
                 return f"full({text})"
             case 1:
                 return f"line({text}, 2) != none"
+        return f"{text}[{self._cell_of(var)}] {self.pick(['==', '!='])} none"
+
+    def _cell_of(self, var: Var) -> str:
         row, column = self.number_in(0, var.size[0] - 1), self.number_in(0, var.size[1] - 1)
-        return f"{text}[{row}, {column}] {self.pick(['==', '!='])} none"
+        return f"({row}, {column})"
 
     # names in order
 
@@ -332,6 +386,10 @@ def domain_size(kind: Kind, seats: Sequence[Any]) -> int:
             return len(seats)
         case Cell(rows=rows, columns=columns):
             return rows * columns
+        case Share(keys=keys, of=of):
+            return domain_size(of, seats) ** len(keys.members)
+        case Subset(of=of):
+            return 2 ** len(of.members)
         case Record(fields=fields):
             size = 1
             for _, inner in fields:

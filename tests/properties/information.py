@@ -58,7 +58,7 @@ class Witness:
                 continue
             value = bindings.get(name)
             found[name] = part(value, sight, number, self.ir.seats)
-            if name in self.reading.states:
+            if name in self.reading.sized:
                 found[f"len({name})"] = lengths(value)
         return found
 
@@ -144,6 +144,9 @@ class Programs:
         self.seats = ["lead"]
         """Variables that are roles."""
         self.deck = self.random.choice(("nobody", "nobody", "all"))
+        self.sizes = [", size: hidden" if self.random.random() < 0.4 else "" for _ in range(2)]
+        self.last = self.random.choice(("all", *self.roles))
+        """Who is asked at the end: all others may be told what they could not be before."""
         self.hand = self.random.choice(("owner", "others"))
         self.next = 0
 
@@ -185,12 +188,13 @@ state:
   lead: {{of: role, start: {first}}}
   own: {{per: role, of: 0..2, start: 0, seen_by: owner}}
   oth: {{per: role, of: 0..2, start: 1, seen_by: others}}
-  pile: {{list: 0..2, at_most: 30, seen_by: {second}}}
-  deck: {{bag: 0..2, copies: 9, seen_by: {self.deck}}}
+  pile: {{list: 0..2, at_most: 30, seen_by: {second}{self.sizes[0]}}}
+  deck: {{bag: 0..2, copies: 9, seen_by: {self.deck}{self.sizes[1]}}}
   hand: {{per: role, list: 0..2, at_most: 30, seen_by: {self.hand}}}
 actions:
 {"".join(actions)}turns:
-{"".join(turns)}  - {{role: all, choose: stop, from: [0, 1]}}
+  - {{role: all, choose: start, from: [0, 1]}}
+{"".join(turns)}  - {{role: {self.last}, choose: stop, from: [0, 1]}}
 payoffs: p
 """
 

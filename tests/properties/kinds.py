@@ -27,10 +27,12 @@ class Whole:
 
 @dataclass(frozen=True)
 class Enum:
-    """`name` is empty for options that are written where they are chosen."""
+    """`name` is empty for options that are written where they are chosen; `values` are those of a
+    `values` type, parallel to the members."""
 
     name: str
     members: tuple[str, ...]
+    values: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -45,12 +47,27 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Share:
+    """A number for each value of an enum, as a field of a record."""
+
+    keys: Enum
+    of: Whole
+
+
+@dataclass(frozen=True)
+class Subset:
+    """A set of values of an enum, as a field of a record."""
+
+    of: Enum
+
+
+@dataclass(frozen=True)
 class Record:
     name: str
-    fields: tuple[tuple[str, Enum | Whole], ...]
+    fields: tuple[tuple[str, Enum | Whole | Share | Subset], ...]
 
 
-Kind = Truth | Whole | Enum | Role | Cell | Record
+Kind = Truth | Whole | Enum | Role | Cell | Record | Share | Subset
 
 Readers = Literal["all", "owner", "others", "nobody"] | tuple[str, ...]
 
@@ -81,6 +98,8 @@ class Var:
     """Of a choice per seat: whether all made it at once. Else the bare name is the last one."""
     most: int = 0
     """The greatest length of a list."""
+    joined: bool = False
+    """Whether it is a grid that says which cells are neighbors."""
     size: tuple[int, int] = (0, 0)
     suffix: str = ""
     """What stands behind the entry of a seat: the key of a map inside."""

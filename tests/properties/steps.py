@@ -209,8 +209,11 @@ class Steps(Chances):
 
     def loop(self, budget: Budget, acting: tuple[str, ...], depth: int) -> Step | None:
         step: Step = {}
+        local = self.pick(["i", "j"]) if self.chance(50) else ""
+        hidden = [v for v in self.vars if v.name == local]
+        self.vars = [v for v in self.vars if v.name != local]
         first = len(self.vars)
-        match self.pick(["repeat", "repeat", "roles", "roles", "items", "cycle"]):
+        match self.pick(["repeat", "repeat", "roles", "roles", "items", "items", "cycle"]):
             case "repeat":
                 text, passes = "", self.number_in(1, 3)
                 if params := [n for n, v in self.values.items() if v < 4]:
@@ -223,10 +226,10 @@ class Steps(Chances):
                 acting = self.seats if step["each"] == "roles" else tuple(order)
                 passes = len(acting)
             case "items":
-                passes = self.number_in(1, 3)
-                name = self.fresh("x")
-                step["each"] = f"{name} in {[*range(1, passes + 1)]}"
-                self.vars.append(Var(name, Whole(), sure=True, state=False))
+                name = local or self.fresh("x")
+                passes, items, kind = self.items_of_a_loop()
+                step["each"] = f"{name} in {items}"
+                self.vars.append(Var(name, kind, sure=True, state=False))
             case _:
                 passes = self.number_in(1, len(self.seats) + 1)
                 step["each"] = "cycle(roles)"
@@ -246,7 +249,15 @@ class Steps(Chances):
         if self.chance(15) and (test := self.truth_before(first)):
             step["if"] = test
             self.vars[first:] = [replace(v, sure=v.state) for v in self.vars[first:]]
+        self.vars = [v for v in self.vars if v.name != local] + hidden
         return step
+
+    def items_of_a_loop(self) -> tuple[int, str, Kind]:
+        """How many items a loop goes through, their text and their kind."""
+        if self.chance(30):
+            return len(self.seats), "roles", Role()
+        passes = self.number_in(1, 3)
+        return passes, str([*range(1, passes + 1)]), Whole()
 
     def truth_before(self, first: int) -> str | None:
         """A condition over what there was before some variables."""

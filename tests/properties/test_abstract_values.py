@@ -18,11 +18,11 @@ from gamedsl.bounds.programs import ProgramBounds
 from gamedsl.diagnostics import Problems
 from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir import evaluate as reference
-from gamedsl.ir.abstract_values import AbstractValue
+from gamedsl.ir.abstract_values import AbstractValue, Seats, of_constant
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.expr import Expr, expressions_in
 from gamedsl.ir.program import Choose
-from gamedsl.ir.types import WHOLE, List, PerSeat, Set, range_type
+from gamedsl.ir.types import WHOLE, Enum, List, PerSeat, Set, Tuple, Union, range_type
 from gamedsl.ir.values import Bag
 from gamedsl.sema.scope import Namespace, StateName
 from gamedsl.sema.typer import Typer
@@ -59,13 +59,36 @@ def admits(known: AbstractValue, value: Any) -> bool:
 
 # expressions
 
+
+def _or_zero(text: str) -> str:
+    """The value of an expression, 0 where it is none."""
+    return f"sum(x for x in [{text}] if x != none)"
+
+
 wholes = st.deferred(lambda: _wholes)
 lists = st.deferred(lambda: _lists)
 sets = st.deferred(lambda: _sets)
 truths = st.deferred(lambda: _truths)
 
 _wholes: st.SearchStrategy[str] = st.recursive(
-    st.sampled_from(["a", "b", "0", "1", "3", "n", "score.ann", "len(xs)", "index(bob)"]),
+    st.sampled_from(
+        [
+            "a",
+            "b",
+            "0",
+            "1",
+            "3",
+            "n",
+            "score.ann",
+            "len(xs)",
+            "index(bob)",
+            "value_of(card)",
+            "sum(value_of(hand))",
+            "max(hand)",
+            "(card + 1)",
+            "value_of(step)[0]",
+        ]
+    ),
     lambda inner: st.one_of(
         st.builds("({} {} {})".format, inner, st.sampled_from(["+", "-", "*"]), inner),
         st.builds("({} {} {})".format, inner, st.sampled_from(["//", "%"]), inner),
@@ -86,6 +109,8 @@ _wholes: st.SearchStrategy[str] = st.recursive(
         st.builds("sum(x * y for x, y in zip({}, {}))".format, lists, lists),
         st.builds("({} + (0, {}))[1]".format, st.builds("({}, {})".format, inner, inner), inner),
         st.builds("{}[{}]".format, lists, st.sampled_from(["0", "b", "a"])),
+        st.builds("most([{}, {}, {}])".format, inner, inner, inner).map(_or_zero),
+        st.builds("most({})".format, st.one_of(lists, sets, st.just("score"))).map(_or_zero),
     ),
     max_leaves=5,
 )
@@ -96,6 +121,7 @@ _lists: st.SearchStrategy[str] = st.one_of(
     st.builds("{}({})".format, st.sampled_from(["sorted", "reversed", "slots", "list"]), lists),
     st.builds("list({})".format, sets),
     st.sampled_from(["list(score)", "sorted(score)"]),
+    st.sampled_from(["value_of(hand)", "list(value_of(few_cards))"]),
     st.builds("list(x + {} for x in {} if x != {})".format, wholes, lists, wholes),
     st.builds("list(score[r] + {} for r in {})".format, wholes, st.sampled_from(
         ["ranked(score)", "best(score)", "keys(score)", "others(ann)", "[ann, cyd]"],
@@ -104,6 +130,7 @@ _lists: st.SearchStrategy[str] = st.one_of(
 _sets: st.SearchStrategy[str] = st.one_of(
     st.just("few"),
     st.builds("set({})".format, lists),
+    st.builds("modes({})".format, st.one_of(lists, sets, st.just("score"))),
     st.builds("{}({}, {})".format,
               st.sampled_from(["union", "intersection", "difference"]), sets, sets),
 )  # fmt: skip
@@ -115,7 +142,14 @@ _truths: st.SearchStrategy[str] = st.one_of(
     st.builds("argmax(score) == {}".format, st.sampled_from(["ann", "none"])),
 )
 
+CARD = Enum("Card", ("ten", "jack", "ace"), (10, 10, 11), range_type(10, 11))
+STEP = Enum("Step", ("up", "stay"), ((-1, 0), (0, 0)), Tuple((WHOLE, WHOLE)))
+
 DECLARED = {
+    "card": StateName(CARD, PLACE),
+    "step": StateName(STEP, PLACE),
+    "hand": StateName(List(CARD, None, 3), PLACE),
+    "few_cards": StateName(Set(CARD), PLACE),
     "a": StateName(range_type(-2, 4), PLACE),
     "b": StateName(range_type(1, 3), PLACE),
     "n": StateName(WHOLE, PLACE),
@@ -124,7 +158,10 @@ DECLARED = {
     "score": StateName(PerSeat(range_type(-3, 3)), PLACE),
 }
 
+cards = st.sampled_from(CARD.members)
 bindings = st.fixed_dictionaries({
+    "card": cards, "step": st.sampled_from(STEP.members),
+    "hand": st.lists(cards, max_size=3).map(tuple), "few_cards": st.frozensets(cards),
     "a": st.integers(-2, 4), "b": st.integers(1, 3), "n": st.integers(-9, 9),
     "xs": st.lists(st.integers(-1, 5), max_size=4).map(tuple),
     "few": st.frozensets(st.integers(0, 3)),
@@ -203,3 +240,10 @@ def test_values_of_shipped_games_are_those_claimed(
 def test_values_of_written_games_are_those_claimed(text: Any) -> None:
     with pytest.MonkeyPatch.context() as monkeypatch:
         check_plays(load(text), 3, monkeypatch)
+
+
+def test_constants_of_a_union_with_parts() -> None:
+    """The parts of such a constant have no type of their own, and any value may be there."""
+    pair = Tuple((WHOLE, WHOLE))
+    value = ((1, 2), 3)
+    assert admits(of_constant(value, Union((Tuple((pair, WHOLE)),)), Seats(SEATS, SEATS)), value)

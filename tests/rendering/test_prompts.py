@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from gamedsl.ir.replies import LABEL
+from gamedsl.prompting import prompts
 from gamedsl.prompting.events import Event
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.prompts import Prompter, RenderError
@@ -34,11 +35,13 @@ def test_a_masked_game(ir):
 
 
 def test_a_plain_game_says_what_it_is(ir):
-    assert messages(ir(ULTIMATUM), "proposer", "offer") == {
-        "system": "This is ultimatum, a game for 2 players. One offers a split; the other takes "
-        f"it, or both get nothing. {FORM}",
-        "user": "You are proposer.\nOptions:\nlow\nfair\nhigh",
-    }
+    told = messages(ir(ULTIMATUM), "proposer", "offer")
+    assert told["system"].startswith(
+        "This is ultimatum, a game for 2 players: proposer and responder. One offers a split; the "
+        "other takes it, or both get nothing.\nThe play, in this order:\n"
+    )
+    assert told["system"].endswith(f"\n{FORM}")
+    assert told["user"] == "You are proposer.\nChoose your offer.\nOptions:\nlow\nfair\nhigh"
 
 
 def test_shared_observations_come_first_in_prompts(ir):
@@ -55,7 +58,10 @@ labels: {up: U, down: D, left: L, right: R}
     )
     seen = (Event("first", 0, "ann", "down"),)
     ann, bob = (messages(game, seat, "second", seen)["user"] for seat in ("ann", "bob"))
-    assert ann == "ann chose D.\nYou are ann.\nAll choose at the same time.\nOptions:\nL\nR"
+    assert ann == (
+        "ann chose D.\nYou are ann.\nAll choose at the same time.\n"
+        "Choose your second.\nOptions:\nL\nR"
+    )
     assert bob == ann.replace("You are ann", "You are bob")
 
 
@@ -86,10 +92,9 @@ payoffs: 1 if first == second else 0
 """
     )
     seen = (Event("first", 0, "it", "up"),)
-    assert messages(game, "it", "second", seen) == {
-        "system": f"This is alone, a game for 1 player. {FORM}",
-        "user": "You chose up.\nOptions:\nup\ndown",
-    }
+    told = messages(game, "it", "second", seen)
+    assert told["system"].startswith("This is alone, a game for 1 player.\n")
+    assert told["user"] == "You chose up.\nChoose your second.\nOptions:\nup\ndown"
 
 
 def test_templates_fill_their_slots(ir):
@@ -112,7 +117,9 @@ prompts:
         "user": "proposer: B\nresponder against proposer (proposer), not proposer.\n"
         "B of proposer/offer: Y|N",
     }
-    assert messages(game, "proposer", "offer")["user"] == "You are proposer.\nOptions:\nA\nB\nC"
+    assert messages(game, "proposer", "offer")["user"] == (
+        "You are proposer.\nChoose your offer.\nOptions:\nA\nB\nC"
+    )
 
 
 def test_a_joint_choice_is_a_map_by_role(ir):
@@ -146,7 +153,7 @@ def test_a_template_that_fails_says_where(check):
     text = STAG_HUNT + "params: {n: 2}\nrules: '{{ 1 / (n - 2) }}'\n"
     game = check(text.replace("n: 2", "n: 3")).ir
     object.__setattr__(game.params[0], "value", 2)
-    with pytest.raises(RenderError, match=r"game.yaml:12:8: .*`rules` failed: division by zero"):
+    with pytest.raises(RenderError, match=r"game.yaml:12:12: .*`rules` failed: division by zero"):
         messages(game, "hunter_1", "move")
 
 
@@ -159,3 +166,16 @@ def test_a_game_without_templates_does_not_load_jinja(tmp_path):
         "assert not {'jinja2', 'torch', 'numpy'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=sys.path[0])
+
+
+def test_cached_prompts_are_bounded_in_size(ir, monkeypatch):
+    monkeypatch.setattr(prompts, "_CACHED_CHARACTERS", 1_000)
+    game, sizes = ir(STAG_HUNT + "labels: masked\n"), []
+    step, prompter = game.steps[0], Prompter(game)
+    legal = tuple(choice.name for choice in step.options_of("hunter_1"))
+    for seed in range(20):
+        book = draw_labels(game, run_seed=seed, seed=0)
+        prompter.messages("hunter_1", step, legal, book, ())
+        kept = prompter._cache.values()
+        sizes.append(sum(len(text) for messages in kept for _, text in messages))
+    assert 0 < max(sizes) <= 1_000

@@ -32,7 +32,8 @@ def test_all_roles_and_steps_are_printed(file, capsys):
 GOLDEN = """\
 ━━ proposer · offer ━━
 [system]
-Game for 2 players. Reply with exactly one of the options.
+Game for 2 players. Player 1 chooses from 3 options. Player 2 chooses from 2 options. \
+All see every choice. Reply with exactly one of the options.
 [user]
 You are player 1.
 Options:
@@ -43,7 +44,8 @@ J
 ━━ responder · answer ━━
 (for instance after: proposer chose low)
 [system]
-Game for 2 players. Reply with exactly one of the options.
+Game for 2 players. Player 1 chooses from 3 options. Player 2 chooses from 2 options. \
+All see every choice. Reply with exactly one of the options.
 [user]
 player 1 chose P.
 You are player 2.
@@ -113,3 +115,54 @@ def test_with_a_model_its_chat_template_is_applied(file, capsys):
         assert prompt["tokens"] >= len(prompt["sent"].encode()) // 8
         for message in prompt["messages"]:
             assert message["content"] in prompt["sent"]
+
+
+def test_any_decision_is_shown(capsys):
+    code, out, err = output(capsys, "kuhn_poker", "--at", "first.card=K, open=check, reply=bet")
+    assert (code, err) == (0, "")
+    assert "(after: first.card=K; second.card=J; first.open=check; second.reply=bet)" in out
+    assert "card for first: K.\nfirst chose check.\nsecond chose bet.\nYou are first." in out
+    assert out.count("━━ ") == 1
+
+
+def test_choices_at_once_are_named_in_order(capsys):
+    moves = "prize=2, bid=1, bid=3"
+    _, out, _ = output(capsys, "goofspiel", "--at", moves, "--role", "left")
+    assert "(after: prize=2; left.bid=1; right.bid=3; prize=1)" in out
+    assert "━━ right" not in out
+
+
+def test_replies_in_words_are_named(capsys):
+    text = 'offer={"message": "hi", "keep": {"book": 1, "hat": 0, "ball": 0}}'
+    _, out, _ = output(capsys, "bargaining_in_words", "--at", text)
+    assert "and says: hi" in out
+
+
+@pytest.mark.parametrize(
+    ("at", "told"),
+    [
+        ("bet", "`bet` names no move; write NAME=VALUE, such as `card=…`"),
+        ("opn=bet", "nothing that is chosen or drawn is called `opn`; did you mean `open`?"),
+        ("open=bett", "`bett` is not possible for `open` here; did you mean `bet`? possible: "
+                      "check, bet"),
+        ("answer=fold", "it never comes to `answer=fold`; on the way are: first.card (J, Q, K); "
+                        "second.card (Q, K); first.open (check, bet); second.reply (check, bet)"),
+        ("reply=bet, answer=fold", "the game is over, and pays first -1, second 1"),
+    ],
+)  # fmt: skip
+def test_bad_histories_list_what_is_possible(at, told, capsys):
+    code, out, err = output(capsys, "kuhn_poker", "--at", at)
+    assert (code, out) == (2, "")
+    assert told in err
+
+
+def test_a_role_that_is_not_asked_is_refused(capsys):
+    code, _, err = output(capsys, "kuhn_poker", "--at", "open=bet", "--role", "first")
+    assert code == 2
+    assert "then second is asked, not first" in err
+
+
+def test_a_reply_that_is_not_valid_is_refused(capsys):
+    code, _, err = output(capsys, "bargaining_in_words", "--at", "offer=all of it")
+    assert code == 2
+    assert "`all of it` is no reply to `offer`; such is `{" in err

@@ -151,7 +151,7 @@ def test_bounds_of_one_message_are_reached(tmp_path: Path, window: str) -> None:
 
 def test_the_bound_does_not_grow_with_the_rounds(tmp_path: Path) -> None:
     bounds = []
-    for rounds in ("40", "400"):
+    for rounds in ("40", "80"):
         ir = load(tmp_path, DILEMMA.replace("ROUNDS", rounds) + "history: {last: 3}\n").ir
         book = sample_book(ir)
         assert book is not None

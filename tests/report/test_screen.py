@@ -60,7 +60,7 @@ def test_what_the_panel_says():
     text = "\n".join(panel(made))
     made.close()
     assert "step 10 of 40" in text
-    assert "2.0 s a step, 1:00 min left" in text
+    assert "2.0 s a step, 1 min left" in text
     assert "Predicted: (hare, hare)" in text
     assert "role_1" in text
     assert "3.33" in text
@@ -116,7 +116,7 @@ def test_closing_restores_the_cursor_and_repeats():
 
 def test_sparklines():
     assert sparkline([0, 1, 2, 3, 4, 5, 6, 7], 8) == SPARKS
-    assert sparkline([0, 7], 8, floor=0.0) == "▁█"
+    assert sparkline([0, 7], 8, base=0.0) == "▁█"
     assert sparkline([5, 5], 8) == "▄▄"
     squeezed = sparkline([*range(100), 0], 10)
     assert len(squeezed) == 10
@@ -132,3 +132,20 @@ def test_bars_fill_their_exact_width(room):
     ):
         assert len(split_bar(probs, room).plain) == room
     assert split_bar({"a": 0.25, "b": 0.75}, 8).plain == "██▓▓▓▓▓▓"
+
+
+def test_further_decisions_are_counted_beyond_the_record():
+    """A record has 256 decisions at most; the policy may have more."""
+    made, out = screen(width=400, tty=False)
+    made.start(row(0))
+    made.step(row(1, sets=256) | {"decisions": 1821})
+    made.step(row(2, sets=6))
+    lines = out.getvalue().splitlines()
+    assert "and 1,817 more decisions" in lines[-2]
+    assert "and 2 more decisions" in lines[-1]
+
+
+def test_replays_are_told_inside_a_step():
+    made, out = screen(width=400, tty=False)
+    made.replays({"event": "replays", "step": 3, "move": 12, "done": 512, "courses": 2048})
+    assert out.getvalue() == "step 3: other choices are played out, move 12, 512 of 2,048\n"

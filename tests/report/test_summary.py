@@ -104,6 +104,10 @@ def test_rewards_alone_where_there_is_no_tree():
     text = summarise(rows[0], rows[-1], None, first=rows[1])
     assert text.startswith("After 4 steps, mean reward per game: hunter_1 fell from 2.")
     assert "learned" not in text
+    first = {**rows[1], "reward": {"hunter_1": 0.4561, "hunter_2": 0.25}}
+    last = {**rows[-1], "reward": {"hunter_1": 0.4579, "hunter_2": 0.5}}
+    text = summarise(rows[0], last, None, first=first)
+    assert "hunter_1 stayed at 0.46 and hunter_2 rose from 0.25 to 0.50" in text
 
 
 def test_partial_policy_is_not_judged_by_tree():

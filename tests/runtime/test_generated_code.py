@@ -10,12 +10,16 @@ import pytest
 
 import gamedsl
 from gamedsl.engine.codegen.module import write_game
+from gamedsl.engine.codegen.writer import Module, UnsupportedError
+from gamedsl.engine.generated import Generated
+from gamedsl.engine.interpreter import Interpreter
 from gamedsl.ir import types as t
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.program import Action, Source
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.values import Bag
+from tests import shipped
 from tests.runtime import programs
 from tests.runtime.programs import (
     AB,
@@ -298,3 +302,37 @@ def test_nested_lets_generate_in_linear_time() -> None:
     twins.choose(["go"])
     assert twins.kind == "end"
     assert "beyond()" in write_game(shown)
+
+
+def test_file_name_writes_no_code(tmp_path: Path) -> None:
+    """A name of a file may hold line ends: the comments that give it stay comments."""
+    rules = (shipped.GAMES / "tic_tac_toe.yaml").read_text()
+    path = tmp_path / "a\n    raise SystemExit(1)\n    #.yaml"
+    path.write_text(rules)
+    text = write_game(gamedsl.load(path).ir)
+    assert "# a     raise SystemExit(1)     #.yaml:" in text
+    assert not any(line.strip().startswith("raise SystemExit") for line in text.splitlines())
+
+
+def test_line_of_several_lines_is_refused() -> None:
+    for text in ("a = 1\nb = 2", "a = 1\fb = 2", "a = '\u2028'", "# \r"):
+        module = Module()
+        module.later(text)
+        with pytest.raises(UnsupportedError):
+            module.text()
+
+
+@pytest.mark.parametrize("backend", ["reference", "generated"])
+def test_move_without_an_end_is_an_error(backend: str, tmp_path: Path) -> None:
+    """A thousand times a thousand times a thousand passes, and nobody is asked meanwhile."""
+    path = tmp_path / "g.yaml"
+    path.write_text(
+        "game: g\nroles: [a]\nstate: {s: 0}\nturns:\n  - {role: a, choose: x, from: [u, v]}\n"
+        "  - repeat: 1000\n    turns:\n      - repeat: 1000\n        turns:\n"
+        "          - repeat: 1000\n            turns:\n              - do: s = 1 - s\npayoffs: s\n"
+    )
+    ir = gamedsl.load(path).ir
+    kernel = Interpreter(ir) if backend == "reference" else Generated(ir)
+    state = kernel.start()
+    with pytest.raises(EvaluationError, match="more than 1,000,000 steps before anybody acts"):
+        state.choose(["u"])

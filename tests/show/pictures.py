@@ -15,7 +15,7 @@ from gamedsl.runtime.game import Game
 from gamedsl.sema.game import build_game
 from gamedsl.sema.library import load_document
 from gamedsl.view.game.views import Views
-from gamedsl.view.metrics import Box, box_of
+from gamedsl.view.text_metrics import Box, box_of
 
 GAMES = Path(__file__).parents[2] / "games"
 

@@ -11,10 +11,12 @@ from small_games import (
     ultimatum_env,
 )
 
+import gamedsl
 from gamedsl.solve import basin_prediction as module
-from gamedsl.solve import expected, predict_basin, tabulate, uniform
+from gamedsl.solve import expected, predict_basin, pure_equilibria, tabulate, uniform
 from gamedsl.solve.basin_prediction import as_row, coupling_matrix, trajectories
 from gamedsl.solve.gradient_flow import GradientFlow
+from gamedsl.train.summary import predicted
 
 
 def at(tree, x: float, y: float | None = None) -> dict:
@@ -187,3 +189,29 @@ def test_large_trees_are_not_tried(monkeypatch):
     tree = matrix_tree(*STAG_HUNT)
     monkeypatch.setattr(module, "MANY_NODES", len(tree) - 1)
     assert predict_basin(tree, uniform(tree)) is None
+
+
+def test_a_rest_point_that_is_no_equilibrium_is_not_predicted(tmp_path):
+    """Information sets that move together come to rest where the hider would rather leave."""
+    file = tmp_path / "coordinated.yaml"
+    file.write_text(COORDINATED)
+    tree = tabulate(gamedsl.load(file).env())
+    assert pure_equilibria(tree).found == ()
+    rows = zip(tree.info_sets, (0.27, 0.36, 0.31), strict=True)
+    start = {info.key: {"heads": heads, "tails": 1 - heads} for info, heads in rows}
+    found = predict_basin(tree, start, "shared")
+    assert (found.kind, found.profile, found.text) == ("moving", None, "")
+    assert "tails, which is no equilibrium: `hider` would gain 2" in found.refuted
+    assert "which is no equilibrium" in predicted(found.as_dict())
+    assert predict_basin(tree, start, "independent").refuted == ""
+
+
+COORDINATED = """
+game: coordinated_matching_pennies
+roles: [hider, guesser]
+turns:
+  - {role: hider, choose: side, from: [heads, tails], seen_by: owner}
+  - {draw: coin, from: [top, bottom], seen_by: guesser}
+  - {role: guesser, choose: guess, from: [heads, tails]}
+payoffs: {hider: 1 if side != guess else -1, guesser: 1 if side == guess else -1}
+"""

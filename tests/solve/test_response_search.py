@@ -7,7 +7,7 @@ from small_games import shipped
 
 import gamedsl
 from gamedsl.solve import SampledPolicy, expected, exploitability, nash_conv_bound, uniform
-from gamedsl.solve.response_search import Search
+from gamedsl.solve.response_search import Bound, Reply, Search
 
 UNIFORM = SampledPolicy({}, "no iterations")
 
@@ -95,3 +95,48 @@ def test_what_is_no_search_is_refused():
         nash_conv_bound(game, UNIFORM, games=1)
     with pytest.raises(KeyError):
         nash_conv_bound(game, {})
+
+
+def test_a_simple_reply_is_found_without_much_search(tmp_path):
+    """After one simulation the tree knows one decision; always to stand earns all there is."""
+    file = tmp_path / "stand.yaml"
+    file.write_text("""
+game: stand
+roles: [player]
+turns:
+  - {role: player, choose: first, from: [hit, stand]}
+  - {role: player, choose: second, from: [hit, stand]}
+  - {role: player, choose: third, from: [hit, stand]}
+payoffs: 1 if first == stand and second == stand and third == stand else 0
+""")
+    bound = nash_conv_bound(gamedsl.load(file), UNIFORM, nodes=3, simulations=1, games=200)
+    (reply,) = bound.replies.values()
+    assert reply.by == "`stand` wherever it is legal"
+    assert reply.tried == bound.tried == 5
+    assert bound.at_least < 7 / 8 < reply.gain + 4 * reply.error
+    assert bound.at_least > 0.7
+
+
+def test_no_reply_found_is_not_a_gain_of_zero():
+    """In an equilibrium no reply gains, and the bound says that it knows nothing."""
+    game = shipped("rock_paper_scissors")[0]
+    bounds = [
+        nash_conv_bound(game, UNIFORM, nodes=3, simulations=20, games=60, seed=seed)
+        for seed in range(6)
+    ]
+    unfound = [r for bound in bounds for r in bound.replies.values() if not r.by]
+    assert all(r.gain == r.error == 0 and r.actions == {} for r in unfound)
+    assert all(bound.at_least < 0.5 for bound in bounds)
+    assert not all(bound.found for bound in bounds)
+
+
+def test_a_seat_without_a_reply_does_not_lessen_the_others():
+    bound = Bound(
+        {
+            "one": Reply("one", 0.5, 0.1, False, {}, 3, "tree search"),
+            "two": Reply("two", 0.0, 0.0, False, {}, 3),
+        }
+    )
+    assert bound.at_least == pytest.approx(0.5 - 1.96 * 0.1)
+    assert bound.tried == 3
+    assert bound.found

@@ -268,13 +268,28 @@ def test_places_where_no_policy_can_be_kept(tmp_path, capsys):
 
 def test_large_games_are_sampled_never_exact(capsys, monkeypatch):
     monkeypatch.setattr(sampled_solution, "GAMES", 100)
-    argv = ["repeated_prisoners_dilemma", "--limit", "500", "--iterations", "20", "--rows", "3"]
+    argv = ["goofspiel", "--param", "n=9", "--limit", "500", "--iterations", "2", "--rows", "3"]
     code, out, _ = printed(capsys, *argv)
     assert code == 0
     assert "more than 500 histories, too many for a tree" in out
     assert "nothing here is exact" in out
-    assert "97.5% sure" in out
+    assert "of NashConv nothing is known: the best of 7 replies tried" in " ".join(out.split())
     assert printed(capsys, *argv)[1] == out  # equal seeds, equal answers
+
+
+def test_a_sampled_bound_says_what_was_tried(capsys, monkeypatch):
+    """Fifty iterations of liar's dice leave much to gain, by a reply that is named."""
+    monkeypatch.setattr(sampled_solution, "GAMES", 400)
+    argv = ["liars_dice", "--method", "mccfr", "--iterations", "3", "--format"]
+    record = json.loads(printed(capsys, *argv, "json")[1])
+    gains = record["sampled"]["gains"]
+    assert record["sampled"]["nash_conv_at_least"] > 0
+    assert all(one["tried"] >= 3 for one in gains.values())
+    assert all(one["gain"] is None for one in gains.values() if not one["by"])
+    assert {s for s, g in record["solution"]["regrets"].items() if g == 0} == set()
+    out = " ".join(printed(capsys, *argv, "text")[1].split())
+    assert "(97.5% sure), by the best of 7 replies tried for each seat" in out
+    assert "replies: " in out
 
 
 def test_sampled_policy_is_measured_by_best_responses(capsys):

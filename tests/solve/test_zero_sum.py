@@ -8,10 +8,16 @@ import pytest
 from small_games import PENNIES, PRISONERS, kuhn_tree, matrix_tree, zero_sum
 
 import gamedsl
-from gamedsl.solve import linear_programs, solve_zero_sum, tabulate
+from gamedsl.solve import (
+    linear_programs,
+    rational_simplex,
+    sequence_form,
+    solve_zero_sum,
+    tabulate,
+)
 from gamedsl.solve.linear_programs import Program, maximise
 from gamedsl.solve.rational_algebra import solve_linear
-from gamedsl.solve.sequence_form import constant_sum
+from gamedsl.solve.sequence_form import NoOptimum, constant_sum
 
 ONE = Fraction(1)
 
@@ -58,6 +64,7 @@ def test_other_games_are_refused():
 
 def test_float_solutions_are_labelled_floats(monkeypatch):
     monkeypatch.setattr(linear_programs, "MARGINS", ())
+    monkeypatch.setattr(rational_simplex, "MANY_TERMS", 0)
     found = solve_zero_sum(kuhn_tree())
     assert not found.exact
     assert "no exact vertex" in found.note
@@ -98,6 +105,8 @@ def test_non_optimal_vertex_is_not_certified(monkeypatch):
     assert list(best.prices) == [Fraction(2, 5), Fraction(1, 5)]
     wrong = np.array([2.0, 0.0]), np.array([0.0, 1 / 3]), np.array([]), 2.0
     monkeypatch.setattr(linear_programs, "_floats", lambda _: wrong)
+    assert maximise(program).value == Fraction(14, 5)
+    monkeypatch.setattr(rational_simplex, "MANY_TERMS", 0)
     assert not maximise(program).exact
 
 
@@ -109,7 +118,42 @@ def test_slack_row_prices_certify_nothing(monkeypatch):
     assert list(maximise(program).prices) == [0, 1]
     wrong = np.array([2.0]), np.array([1.0, 0.0]), np.array([]), 2.0
     monkeypatch.setattr(linear_programs, "_floats", lambda _: wrong)
+    assert list(maximise(program).prices) == [0, 1]
+    monkeypatch.setattr(rational_simplex, "MANY_TERMS", 0)
     assert not maximise(program).exact
+
+
+@pytest.mark.parametrize("big", [10**19, 10**30])
+def test_huge_payoffs_are_solved_exactly(big):
+    """Next to 1, neither fits into the digits of a float."""
+    found = solve_zero_sum(matrix_tree(zero_sum([[big, -1], [-3, 2]]), ("up", "down")))
+    assert found.values["row"] == Fraction(2 * big - 3, big + 6)
+    assert found.exact
+    assert found.nash_conv == 0
+
+
+def test_rational_simplex_agrees_with_certified_vertices():
+    for tree in (kuhn_tree(), tabulate(gamedsl.load("liars_dice", {"faces": 2}).env())):
+        program = sequence_form.best_plan(
+            sequence_form.Plans(tree, 0), sequence_form.Plans(tree, 1), "payoffs"
+        )
+        best, prices = rational_simplex.solve_exactly(program)
+        assert sum(v * best[c] for c, v in program.objective.items()) == maximise(program).value
+        assert sum(p * t for p, (_, t) in zip(prices, program.most, strict=True)) == 0
+        assert min(prices) >= 0
+
+
+def test_a_program_that_nothing_solves_is_named(monkeypatch):
+    monkeypatch.setattr(linear_programs, "_floats", lambda _: None)
+    monkeypatch.setattr(rational_simplex, "MANY_TERMS", 0)
+    with pytest.raises(NoOptimum, match="too large for rationals"):
+        solve_zero_sum(kuhn_tree())
+    game = gamedsl.load("kuhn_poker")
+    with pytest.raises(gamedsl.solve.Unfit, match="try --method cfr"):
+        gamedsl.solve.solve(game, "lp")
+    report = gamedsl.solve.solve(game)
+    assert report.method == "cfr+"
+    assert report.solution.nash_conv < 0.01
 
 
 def test_programs_without_a_solution_have_none():

@@ -166,3 +166,20 @@ def test_shipped_files_load_under_their_names(kind: library.Kind) -> None:
         first = path.read_text(encoding="utf-8").split("\n")[0]
         wanted = f"# yaml-language-server: $schema=../gamedsl/frontend/schema/{kind}.schema.json"
         assert first == wanted
+
+
+def test_shared_protocols_are_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        uses = f"[{{use: p{number + 1}}}, {{use: p{number + 1}}}]"
+        (folder / f"p{number}.yaml").write_text(f"protocol: p{number}\nturns: {uses}\n")
+    (folder / "p20.yaml").write_text("protocol: p20\nroles: [a]\nturns: []\n")
+    (folder / "child.yaml").write_text("game: child\nturns: [{use: p0}]\npayoffs: 1\n")
+    read, load = [], library.load_document
+
+    def counted(path: Path, problems: Problems) -> Document | None:
+        read.append(path)
+        return load(path, problems)
+
+    monkeypatch.setattr(library, "load_document", counted)
+    library.load_document(Path("child.yaml"), Problems())
+    assert len(read) <= 22

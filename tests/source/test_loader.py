@@ -10,10 +10,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from gamedsl.cli import main
+from gamedsl.compiler import compile_game
+from gamedsl.diagnostics.errors import CompileError
 from gamedsl.diagnostics.model import Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.diagnostics.spans import Source
 from gamedsl.frontend.source import loader
+from gamedsl.frontend.source.compose import compose
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 
 ROOT = Path(__file__).parent.parent.parent
@@ -301,3 +305,27 @@ def test_a_flood_of_problems_is_cut_off(text: str) -> None:
     root, problems = parse(text)
     assert root is None or not problems.found
     assert len(problems.found) <= 101
+
+
+@pytest.mark.parametrize("text", ["x: [" + "1," * 100_000 + "]", "x:\n" + "- a\n" * 100_000])
+def test_values_of_a_file_are_counted(text: str) -> None:
+    root, problems = parse(text)
+    assert root is None
+    assert [problem.code for problem in problems.found] == ["GD0003"]
+
+
+@pytest.mark.parametrize("text", ["\x1b", "\x00", "\u202e", "\ud800", "a: [\x07]", "{a: \ufffe}"])
+def test_odd_characters_are_not_composed(text: str) -> None:
+    """Settings and params of a command line are YAML too."""
+    problems = Problems()
+    assert compose(Source("--set", text), problems) is None
+    assert [problem.code for problem in problems.found] == ["GD0007"]
+    for bracket in "[{":
+        with pytest.raises(CompileError):
+            compile_game("nim", {"piles": f"{bracket}{text}"})
+
+
+def test_commands_survive_odd_settings(capsys: pytest.CaptureFixture[str]) -> None:
+    for option in (["--set", "lr=\x1b"], ["--set", "lr=[\x07"], ["--param", "stake={\x1b}"]):
+        assert main(["train", "kuhn_poker", "--dry-run", *option]) in (1, 2)
+        assert "\x1b" not in capsys.readouterr().err

@@ -15,6 +15,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
+from gamedsl.runs.record_fields import shape_of
 from gamedsl.runtime import Game
 from gamedsl.train import checkpoint
 from gamedsl.train.advantages import Advantages
@@ -105,10 +106,13 @@ def policy_of(game: Game, recipe: Recipe) -> Policy:
 
 
 def run_of(game: Game, recipe: Recipe, folder: Path, **given: Any) -> tuple[RunFolder, Outcome]:
-    """Train from nothing into a folder."""
+    """Train from nothing into a folder. All fields of its records stand in their table."""
     policy = policy_of(game, recipe)
     run = create(game, recipe, folder, {}, policy.tokenizer, 2)
-    return run, train(game, recipe, run, policy, **given)
+    outcome = train(game, recipe, run, policy, **given)
+    for record in run.records():
+        assert set(record) <= shape_of(record["event"]).optional.keys()
+    return run, outcome
 
 
 def weighed(

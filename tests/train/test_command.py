@@ -37,8 +37,8 @@ def test_a_run_and_its_folder(game_file: Path, capsys: pytest.CaptureFixture[str
     assert f"run folder: {folder}" in out
     assert "step 2/2" in out
     assert sorted(path.name for path in folder.iterdir()) == [
-        "adapters", "checkpoints", "game", "labels.json", "metrics.jsonl", "recipe.yaml",
-        "report.html", "run.json", "transcripts",
+        ".lock", "adapters", "checkpoints", "checksums.json", "game", "labels.json",
+        "metrics.jsonl", "recipe.yaml", "report.html", "run.json", "transcripts",
     ]  # fmt: skip
     assert (folder / "game" / "dilemma.yaml").read_text() == DILEMMA
     info = json.loads((folder / "run.json").read_text())
@@ -97,6 +97,13 @@ def test_dry_run_trains_nothing(game_file: Path, capsys: pytest.CaptureFixture[s
     assert "nothing was trained" in out
 
 
+def test_dry_run_counts_replays(game_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    credit = ("--set", "credit=counterfactual", "--set", "replays=8")
+    assert _train("dilemma.yaml", "--model", "tabular", "--dry-run", *credit) == 0
+    out = capsys.readouterr().out
+    assert "other choices a step, each on at most 8 courses of play, about " in out
+
+
 def test_wrong_settings_are_shown_and_nothing_starts(game_file: Path, capsys) -> None:
     assert _train("dilemma.yaml", "--model", "tiny", "--set", "stepps=3") == 1
     assert "GD0701" in capsys.readouterr().err
@@ -153,7 +160,7 @@ def test_checkpoints_are_safe_to_load(game_file: Path) -> None:
     (path,) = [p for p in Path("run/checkpoints").iterdir() if "000001" in p.name]
     content = torch.load(path, weights_only=True)
     assert content["step"] == 1
-    assert content["format"] == 2
+    assert content["format"] == 3
 
 
 def test_warning_is_not_repeated_by_resume(

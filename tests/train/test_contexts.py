@@ -23,6 +23,7 @@ turns:
     turns: [{{each: roles, say: line, max_tokens: 30}}]
 payoffs: 1
 on_invalid: {{then: skip, pay: 0}}
+prompts: {{rules: ""}}
 """
 WINDOW = "history: {ann: {last: 4}, bob: {last: 4}}\n"
 

@@ -266,3 +266,29 @@ def test_what_credit_does_not_go_with(compiled) -> None:
         problems = Problems()
         resolve(game.ir, parse_overrides(texts), problems)
         assert [problem.code for problem in problems.found] == codes
+
+
+def test_replays_are_counted_before_and_told_within_a_step(
+    compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The estimate counts every other choice of the batch; the step says how far it is."""
+    game = compiled(CHAIN)
+    recipe = recipe_of(game, credit="counterfactual", games=16, replays=2)
+    policy, told = policy_of(game, recipe), []
+    scorer = Scorer(policy)
+    replays = Replays(recipe, scorer, SeatAssignment(game.ir, recipe), told.append)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1)
+    samples = list(batch.samples)
+    keys = {replays._key(number, sample): sample for number, sample in samples}
+    choices = sum(len(batch.queries[sample.scored[0]].labels) for sample in keys.values())
+    count, seconds = replays.estimate(batch, 3)
+    assert count == choices
+    assert seconds > 0
+    assert told == []
+    monkeypatch.setattr("gamedsl.train.credit.TOLD_EVERY", -1.0)
+    replays.advantages(batch, samples)
+    assert told
+    assert {one["event"] for one in told} == {"replays"}
+    first = told[0]
+    assert (first["step"], first["move"], first["done"]) == (1, 1, 0)
+    assert 0 < first["courses"] <= count

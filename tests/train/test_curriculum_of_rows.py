@@ -201,7 +201,7 @@ def test_odds_are_those_of_the_variance(of_rows: Build, text: str) -> None:
     """By hand: p(1-p) of each row, with half a game of success and of failure before the first.
     Where one's gain is the other's loss it is the same, though they share 1 in every game."""
     game = of_rows(text)
-    rows = row_sampler(game, recipe_of(game, curriculum__floor=0.25, **ROWS))
+    rows = row_sampler(game, recipe_of(game, curriculum__unweighted=0.25, **ROWS))
     assert rows is not None
     many = EASY + FAIR + HOPELESS
     assert rows.odds() == pytest.approx(np.full(many, 1 / many))
@@ -217,7 +217,7 @@ def test_odds_are_those_of_the_variance(of_rows: Build, text: str) -> None:
     p[hopeless] = UNSEEN / (5 + 1)
     worth = p * (1 - p)
     assert rows.odds() == pytest.approx(0.25 / many + 0.75 * worth / worth.sum())
-    again = row_sampler(game, recipe_of(game, curriculum__floor=0.25, **ROWS))
+    again = row_sampler(game, recipe_of(game, curriculum__unweighted=0.25, **ROWS))
     assert again is not None
     again.restore(rows.state())
     assert (again.odds() == rows.odds()).all()

@@ -11,6 +11,7 @@ import torch
 
 import gamedsl
 from gamedsl.cli import main
+from gamedsl.players.endpoint import EndpointPlayer
 from gamedsl.policies.budget import Budget, BudgetSpent
 from gamedsl.runtime import Game
 from gamedsl.train import checkpoint
@@ -18,7 +19,7 @@ from gamedsl.train.curriculum import climb
 from gamedsl.train.dry_run import dry_run
 from gamedsl.train.imitation_data import players_of
 from gamedsl.train.runfolder import create, open_run
-from gamedsl.train.seats import assign_seats
+from gamedsl.train.seats import assign_seats, budget_of
 from tests.evaluate.serving import Body, Reply, Served, options_in, serving
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, untimed
 
@@ -79,7 +80,8 @@ def test_ended_run_has_checkpoint_and_resumes(
         assert _train(case, served, parts, "--set", f"budget.calls={most}") == 1
         said = capsys.readouterr().err
         assert f": the budget of {most} calls of endpoints is spent; everything is saved" in said
-        assert f"--resume {parts} --set budget.calls={2 * most}" in said
+        leave = ("--allow-endpoint", served.url)
+        assert f"--resume {parts} {' '.join(leave)} --set budget.calls={2 * most}" in said
         assert "Traceback" not in said
         assert len(served.asked) == most
         run = open_run(parts)
@@ -90,9 +92,9 @@ def test_ended_run_has_checkpoint_and_resumes(
         assert done[-1]["endpoints"]["calls"] <= most
         assert done[-1]["endpoints"]["tokens"] == 10 * done[-1]["endpoints"]["calls"]
         assert (run.path / "adapters").is_dir()
-        assert _resume(parts) == 1, "the count lasts"
+        assert _resume(parts, *leave) == 1, "the count lasts"
         assert len(served.asked) == most
-        assert _resume(parts, "--set", "budget.calls=1000") == 0
+        assert _resume(parts, *leave, "--set", "budget.calls=1000") == 0
         ended = checkpoint.latest(open_run(parts))
         assert ended is not None
         assert ended.parts["budget"]["calls"] == len(served.asked)
@@ -127,7 +129,7 @@ def test_endpoints_of_a_run_share_what_there_is(compiled: Callable[[str], Game])
             game, model="tabular", budget__calls=5, roles__column__player=one,
             warm_up__expert=other, warm_up__games=4,
         )  # fmt: skip
-        seating = assign_seats(game, recipe)
+        seating = assign_seats(game, recipe, budget_of(recipe, [served.url]))
         (holders,), _ = players_of(game, recipe, seating)
         episode = game.env().reset()
         asked = [decision for _ in range(3) for decision in episode.decisions]
@@ -144,7 +146,8 @@ def test_a_dry_run_tells_of_calls(compiled: Callable[[str], Game]) -> None:
     with serving(last_option) as served:
         spec = f"endpoint:{served.url}#m"
         recipe = recipe_of(game, model="tabular", games=8, roles__column__player=spec)
-        told = dry_run(game, recipe, assign_seats(game, recipe), lambda line: None)
+        seating = assign_seats(game, recipe, budget_of(recipe, [served.url]))
+        told = dry_run(game, recipe, seating, lambda line: None)
     assert "about 8 calls a step; in all at most 1,000 calls, any number of tokens" in told
 
 
@@ -168,7 +171,8 @@ payoffs: {row: pick, column: 0}
         )  # fmt: skip
         policy = policy_of(game, recipe)
         run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
-        outcome = climb(game, recipe, run, policy, load=gamedsl.load)
+        seating = assign_seats(game, recipe, budget_of(recipe, [served.url]))
+        outcome = climb(game, recipe, run, policy, load=gamedsl.load, seating=seating)
     assert outcome.spent is not None
     assert len(served.asked) == 18
     assert run.records()[-1]["level"] == 3
@@ -184,3 +188,20 @@ def test_what_was_used_is_never_less() -> None:
     budget.call()
     with pytest.raises(BudgetSpent, match="3 calls of endpoints"):
         budget.call()
+
+
+def test_times_of_a_recipe_are_those_of_calls(compiled: Callable[[str], Game]) -> None:
+    """Also those of a player that a run names, which has no settings of its own."""
+    game = compiled(DILEMMA)
+    spec = "endpoint:http://127.0.0.1:9/v1#m"
+    recipe = recipe_of(
+        game, model="tabular", budget__timeout=0.5, budget__call_timeout=3,
+        roles__column__player=spec,
+    )  # fmt: skip
+    seating = assign_seats(game, recipe, budget_of(recipe, ["http://127.0.0.1:9/v1"]))
+    player = seating.players["column"]
+    assert isinstance(player, EndpointPlayer)
+    settings = player.endpoint.settings
+    assert (settings.timeout, settings.call_timeout) == (0.5, 3)
+    usual = recipe_of(game, model="tabular").budget
+    assert (usual.timeout, usual.call_timeout) == (60, 1200)

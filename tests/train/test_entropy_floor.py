@@ -13,7 +13,7 @@ import gamedsl
 from gamedsl.train.estimators import ActionSums
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
-from gamedsl.train.methods.floor import GAIN, EntropyFloor
+from gamedsl.train.methods.entropy_floor import GAIN, EntropyFloor
 from gamedsl.train.methods.project import target
 from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.reference import Reference
@@ -66,10 +66,10 @@ def test_the_floor_of_a_target() -> None:
     zero = torch.zeros(3)
     bare = target(log_pi, log_pi, zero, eta=1.0, alpha=0.0, change=0.1)
     assert bare.exp().tolist() == pytest.approx([0.001, 0.009, 0.99], rel=1e-4)
-    lifted = target(log_pi, log_pi, zero, eta=1.0, alpha=0.0, change=0.1, floor=0.05)
+    lifted = target(log_pi, log_pi, zero, eta=1.0, alpha=0.0, change=0.1, least=0.05)
     assert lifted.exp().tolist() == pytest.approx([0.05 / 1.09, 0.05 / 1.09, 0.99 / 1.09], rel=1e-4)
     above = torch.tensor([0.3, 0.7]).log()
-    kept = target(above, above, torch.zeros(2), eta=1.0, alpha=0.0, change=0.1, floor=0.05)
+    kept = target(above, above, torch.zeros(2), eta=1.0, alpha=0.0, change=0.1, least=0.05)
     assert kept.exp().tolist() == pytest.approx([0.3, 0.7], rel=1e-5)
 
 
@@ -79,7 +79,7 @@ def test_no_action_dies_under_a_floor(tmp_path: Path) -> None:
     for floor in (0, 0.04):
         recipe = recipe_of(
             game, method="project", steps=12, games=4096, magnet__weight=[0, 0],
-            project__eta=[2, 2], project__floor=floor,
+            project__eta=[2, 2], project__min_probability=floor,
         )  # fmt: skip
         run, _ = run_of(game, recipe, tmp_path / str(floor))
         last = [record for record in run.records() if record["event"] == "step"][-1]

@@ -29,6 +29,7 @@ turns:
   - {draw: number, from: Number, seen_by: guesser}
   - {role: guesser, choose: answer, from: [even, odd]}
 payoffs: 1 if (answer == even) == (number % 2 == 0) else 0
+prompts: {rules: ""}
 """
 
 
@@ -86,7 +87,7 @@ def _fitted(game, **settings) -> tuple[float, float]:
 def test_small_batches_fit_what_one_step_does_not(compiled) -> None:
     game = compiled(PARITY)
     wanted, left = _fitted(game, project__batch=2)
-    assert left < 0.2 * wanted
+    assert left < 0.4 * wanted
     assert _fitted(game)[1] > 0.6 * wanted
 
 

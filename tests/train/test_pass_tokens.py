@@ -28,6 +28,7 @@ turns:
   - {role: bob, choose: guess, from: [rain, sun]}
 payoffs: {ann: 1 if guess == topic else 0, bob: 1 if guess == rain else 0}
 on_invalid: {then: skip, pay: -1}
+prompts: {rules: ""}
 train: {adapters: per_role}
 """
 CLOSED = """

@@ -18,6 +18,7 @@ from gamedsl.recipe.methods import METHODS, method_spec, table
 from gamedsl.recipe.resolve import override, parse_overrides, read_recipe, resolve
 from gamedsl.recipe.setting import specs
 from gamedsl.recipe.table import Recipe, Start
+from gamedsl.runs.record_fields import shape_of
 from tests.train.conftest import DILEMMA, OFFER, recipe_of, run_of
 
 
@@ -95,8 +96,8 @@ def test_settings_that_nothing_reads_are_told(compiled) -> None:
         (plain, ["pool.size=3", "opponents={self: 1, pool: 1}"], []),
         (plain, ["expert.keep=0.5", "magnet.every=3"], ["0.5", "3"]),
         (plain, ["baseline=none", "estimator=tree"], ["none"]),
-        (plain, ["method=magnet", "magnet.floor=0.05"], ["0.05"]),
-        (plain, ["method=magnet", "magnet.floor=0.05", "magnet.every=3"], []),
+        (plain, ["method=magnet", "magnet.uniform=0.05"], ["0.05"]),
+        (plain, ["method=magnet", "magnet.uniform=0.05", "magnet.every=3"], []),
         (given, [], []),
         (given, ["method=grpo"], []),
         (given, ["method=grpo", "magnet.every=3"], ["3"]),
@@ -149,6 +150,7 @@ from dataclasses import dataclass
 from gamedsl.recipe.conflicts import Conflict
 from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import setting
+from gamedsl.storage.shapes import NUMBER
 
 
 @dataclass(frozen=True)
@@ -175,6 +177,7 @@ METHOD = MethodSpec(
     start=Lazy,
     settings={"lazy": LazySettings},
     defaults={"games": 16},
+    records={"naps": (NUMBER, "the steps that are slept through")},
     conflicts=(
         Conflict(("method", "kl"), lambda recipe, _: recipe.kl, "`lazy` has no `kl`", "leave it"),
     ),
@@ -189,8 +192,10 @@ def lazy(tmp_path, monkeypatch) -> Iterator[None]:
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setitem(METHODS, "lazy", "lazy_method")
     table.cache_clear()
+    shape_of.cache_clear()
     yield
     table.cache_clear()
+    shape_of.cache_clear()
     method_spec.cache_clear()
     sys.modules.pop("lazy_method", None)
 
@@ -253,7 +258,23 @@ def test_a_saved_recipe_is_read_without_the_game(compiled) -> None:
     del saved["project"], saved["finetuning"]
     older = read_recipe(saved)
     assert (older.value("project.batch"), older.finetuning) == (None, None)
-    with pytest.raises(ValueError, match="`steps` must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="`steps` must be a whole number from 1 to 100,000,000"):
         read_recipe(saved | {"steps": "many"})
     with pytest.raises(ValueError, match=r"`roles\.responder` cannot be read"):
         read_recipe(saved | {"roles": {"responder": {"hat": 1}}})
+
+
+def test_earlier_names_of_settings_are_read(compiled) -> None:
+    """In a game's `train:`, on the command line, and in the recipe of a run."""
+    game = compiled(DILEMMA + "train: {method: project, project: {floor: 0.1}}\n")
+    problems = Problems()
+    texts = ["magnet.floor=0.5", "magnet.every=3", "curriculum.floor=0.25"]
+    recipe = resolve(game.ir, parse_overrides(texts), problems)
+    assert {d.code for d in problems.found} == {"GD0716"}  # nothing draws rows here
+    saved = recipe.as_dict()
+    named = ("project.min_probability", "magnet.uniform", "curriculum.unweighted")
+    assert [recipe.value(name) for name in named] == [0.1, 0.5, 0.25]
+    for name in named:
+        group, _, last = name.partition(".")
+        saved[group]["floor"] = saved[group].pop(last)
+    assert read_recipe(saved) == recipe

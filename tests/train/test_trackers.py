@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from gamedsl.cli import main
+from gamedsl.train import trackers
 from gamedsl.train.errors import TrainError
 from gamedsl.train.runfolder import RunFolder, open_run
 from gamedsl.train.trackers import Guarded, MeaningTable, numbers, require, tables, tracker
@@ -271,3 +272,21 @@ def test_the_command_sends_numbers_on(
     capsys.readouterr()
     assert main([*asked, "--log", "excel"]) == 2
     assert "--log takes tensorboard, wandb, mlflow" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "content", [b"{", b"[]", b'{"wandb": 3}', b'{"wandb": NaN}', b"[" * 9999, b"\xff"]
+)
+def test_a_damaged_file_of_trackers_is_told(content: bytes, tmp_path: Path) -> None:
+    (tmp_path / "trackers.json").write_bytes(content)
+    told: list[str] = []
+    run = RunFolder(tmp_path)
+
+    def make() -> Any:
+        raise AssertionError(trackers._known(run))
+
+    with Guarded("wandb", make, told.append) as guarded:
+        guarded.start({})
+    (line,) = told
+    assert "trackers.json` cannot be read: " in line
+    assert "delete it" in line

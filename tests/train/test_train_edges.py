@@ -10,11 +10,11 @@ import torch
 
 import gamedsl
 from gamedsl.train.advantages import Advantages
-from gamedsl.train.anchor import Anchor
 from gamedsl.train.bundles import Bundles
 from gamedsl.train.curriculum import climb
 from gamedsl.train.estimators import ActionSums, action_sums
 from gamedsl.train.loop import train
+from gamedsl.train.methods.magnet_policy import MagnetPolicy
 from gamedsl.train.methods.project import action_values
 from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.rollout import play
@@ -113,7 +113,7 @@ def test_unsampled_action_takes_the_mean_value() -> None:
 
 def test_moved_magnet_equals_the_played_policy(compiled) -> None:
     game = compiled(DILEMMA)
-    recipe = recipe_of(game, method="magnet", temperature=2, magnet__every=1, magnet__floor=1e-9)
+    recipe = recipe_of(game, method="magnet", temperature=2, magnet__every=1, magnet__uniform=1e-9)
     policy = policy_of(game, recipe)
     queries = PolicyMetrics(game.env(tokenizer=policy.tokenizer), recipe).queries
     loss = -sum(one[0] for one in policy.forward(queries))
@@ -122,9 +122,9 @@ def test_moved_magnet_equals_the_played_policy(compiled) -> None:
         for parameter in policy.parameters():
             if parameter.grad is not None:
                 parameter -= 1e-3 * parameter.grad / parameter.grad.abs().max()
-    anchor = Anchor(policy, queries, every=1, floor=1e-9, temperature=recipe.temperature)
-    anchor.move()
-    for rho, score in zip(anchor.log_rho(queries), policy.log_probs(queries), strict=True):
+    magnet = MagnetPolicy(policy, queries, every=1, uniform=1e-9, temperature=recipe.temperature)
+    magnet.move()
+    for rho, score in zip(magnet.log_rho(queries), policy.log_probs(queries), strict=True):
         assert not torch.allclose(score, torch.full_like(score, float(score.mean())), atol=1e-3)
         assert torch.allclose(rho, (score / 2).log_softmax(0), atol=1e-5)
 

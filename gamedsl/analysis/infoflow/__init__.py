@@ -1,7 +1,8 @@
 """Proves information flow: no seat learns, or must know, what it has not seen.
 
-For each seat, whatever it is asked, shown, or may read depends only on what it reads. So seats that
-have seen the same are asked the same, and choose from the same options.
+For each seat, whatever it is asked, shown, or may read depends only on what it reads, until it has
+been asked for the last time. So seats that have seen the same are asked the same, and choose from
+the same options.
 
 - Being asked is an observation. The seat that is asked reads what decides whether it is asked
   (`if`, `until`, the items of a loop, the actor) and what it may choose (`from`, `args`, `when`).
@@ -15,7 +16,10 @@ have seen the same are asked the same, and choose from the same options.
 - A declared view of a seat is computed from what that seat reads.
 - What is drawn, chosen or shown is observed. Only `show` reveals what is computed from hidden
   values. What is drawn out of a collection is seen by all who read the collection.
-- The length of a list or bag in the state is public: everyone reads what it depends on.
+- The length of a list or bag in the state is public, unless its size is hidden: everyone reads
+  what it depends on.
+- A flow to a seat that is not asked any more (`gamedsl.analysis.infoflow.future_decisions`) tells
+  it nothing that it could act on.
 - `end` (but that of a stage), payoffs, scores and what is paid may read anything: a seat learns
   what it is paid when the game is over.
 """

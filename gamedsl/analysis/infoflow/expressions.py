@@ -93,6 +93,8 @@ class Visibilities:
         """Seats that the rules do not tell apart."""
         self._constants: dict[int, Visibility] = {}
         self.states = states
+        self.sized = frozenset(s.name for s in ir.states if s.size is None and has_length(s.type))
+        """The lists and bags of the state whose length is public, and maps of them."""
         self.lets: dict[str, Let] = ir.lets_by_name
         self.variables: dict[str, Visibility] = {}
         self.loops = frozenset(
@@ -176,7 +178,7 @@ class Visibilities:
                 return Visibility(readers, seats)
             case Collect(item=Local()):
                 return Visibility(readers, last)
-            case _:
+            case _:  # any role, as far as is known
                 return Visibility(readers, self.table.everyone)
 
     def _entry(self, of: Visibility, key: Visibility) -> Visibility:
@@ -243,6 +245,10 @@ class Visibilities:
                 yield from self._branches(expr, scope)
             case Collect():
                 yield from self._parts_of_collect(expr, scope)
+            case Apply(function=function, arguments=(_, *further)) if (
+                BUILTINS[function].flow.looks_at == "shape"
+            ):
+                yield from ((part, scope) for part in further)
             case Apply(function=function, arguments=(of, *_)) if (
                 BUILTINS[function].flow.looks_at == "length"
                 and (keys := self.public_length_keys(of)) is not None
@@ -259,8 +265,13 @@ class Visibilities:
                 arguments = self._arguments(expr, scope)
                 for me in owners:
                     yield self.lets[name].body, self._scope_of_let(name, arguments, me, scope)
-            case _:
+            case (
+                Const() | Read() | LastBy() | Past() | Local() | Me() | Stream() | Apply() | Get()
+                | Field() | Cell() | Table() | Build()
+            ):  # fmt: skip
                 yield from ((child, scope) for child in children(expr))
+            case _:
+                assert_never(expr)
 
     def _parts_of_collect(self, expr: Collect, scope: Scope) -> Iterator[tuple[Expr, Scope]]:
         for source, inner in self.rows(expr.source, expr.targets, expr.keyed, scope):
@@ -300,14 +311,14 @@ class Visibilities:
     # lengths
 
     def public_length_keys(self, expr: Expr) -> tuple[Expr, ...] | None:
-        """Returns the keys under which a list or bag of the state lies, whose length is public;
+        """Returns the keys under which a list or bag of the state lies, if its length is public;
         None for any other expression."""
         keys: list[Expr] = []
         inner = expr
         while isinstance(inner, Get) and isinstance(plain(inner.of.type), PerSeat | PerValue):
             keys.append(inner.key)
             inner = inner.of
-        stored = isinstance(inner, Read) and inner.name in self.states
+        stored = isinstance(inner, Read) and inner.name in self.sized
         return tuple(keys) if stored and isinstance(plain(expr.type), List | Bag) else None
 
     def length_readers(self, expr: Expr, scope: Scope) -> Seats:
@@ -319,14 +330,14 @@ class Visibilities:
         match expr:
             case Const() | Build():
                 return self.table.everyone
-            case Read(name=name) if name in self.states and has_length(expr.type):
+            case Read(name=name) if name in self.sized:
                 return self.table.everyone
             case Apply(function=function, arguments=(of, *_)):
                 if BUILTINS[function].flow.keeps_length and isinstance(plain(of.type), List | Bag):
                     return self.length_readers(of, scope)
             case Collect(condition=None, source=source) if isinstance(plain(source.type), List):
                 return self.length_readers(source, scope)
-            case _:
+            case _:  # the length is known to those who know the whole
                 pass
         return self.readers(expr, scope)
 
@@ -358,7 +369,7 @@ class Visibilities:
             case Apply(function="in" | "not in" as op, arguments=(one, right)) if is_role(one.type):
                 member = self._decide_member(one, right, scope)
                 return None if member is None else member == (op == "in")
-            case _:
+            case _:  # not decided by roles
                 return None
 
     def _decide_equal(self, left: Expr, right: Expr, scope: Scope) -> bool | None:
@@ -402,7 +413,7 @@ class Visibilities:
                     return narrow_to(one, some, self.visibility(one, scope), scope)
                 if isinstance(right, Const):
                     return narrow_to(one, ~some, self.visibility(one, scope), scope)
-            case _:
+            case _:  # nothing is learned of roles, which is safe
                 pass
         return scope
 
@@ -442,26 +453,43 @@ class Visibilities:
 
     def _cause(self, expr: Expr, seat: int, scope: Scope) -> Cause:
         whole = Cause(expr, self.readers(expr, scope), ())
-        if isinstance(expr, Local):
-            bound = scope.locals[expr.name]
-            if bound.origin is None or bound.scope is None:
-                return whole
-            return self._unreadable(bound.origin, seat, bound.scope) or whole
-        if isinstance(expr, Get | Cell | Field):
-            root: Expr = expr
-            while isinstance(root, Get | Cell | Field):
-                if not isinstance(root, Field) and not self.readers(root.key, scope) >> seat & 1:
-                    return self._cause(root.key, seat, scope)
-                root = root.of
-            if isinstance(root, Read | LastBy | Past):
-                return whole
-            return self._unreadable(root, seat, scope) or whole
-        through = (expr,) if isinstance(expr, LetCall | LetMap) else ()
+        match expr:
+            case Local(name=name):
+                bound = scope.locals[name]
+                if bound.origin is None or bound.scope is None:
+                    return whole
+                return self._unreadable(bound.origin, seat, bound.scope) or whole
+            case Get() | Cell() | Field():
+                return self._cause_of_entry(expr, seat, scope) or whole
+            case LetCall() | LetMap():
+                cause = self._cause_in_parts(expr, seat, scope)
+                return whole if cause is None else cause._replace(through=(expr, *cause.through))
+            case (
+                Const() | Read() | LastBy() | Past() | Me() | Stream() | Apply() | Logic() | If()
+                | Table() | Build() | Collect()
+            ):  # fmt: skip
+                return self._cause_in_parts(expr, seat, scope) or whole
+            case _:
+                assert_never(expr)
+
+    def _cause_of_entry(self, expr: Get | Cell | Field, seat: int, scope: Scope) -> Cause | None:
+        """Returns the key that a seat cannot read, or what it cannot read of the whole; None where
+        that is a variable."""
+        root: Expr = expr
+        while isinstance(root, Get | Cell | Field):
+            if not isinstance(root, Field) and not self.readers(root.key, scope) >> seat & 1:
+                return self._cause(root.key, seat, scope)
+            root = root.of
+        if isinstance(root, Read | LastBy | Past):
+            return None
+        return self._unreadable(root, seat, scope)
+
+    def _cause_in_parts(self, expr: Expr, seat: int, scope: Scope) -> Cause | None:
         for part, inner in self.parts(expr, scope):
             cause = self._unreadable(part, seat, inner)
             if cause is not None:
-                return cause._replace(through=(*through, *cause.through))
-        return whole
+                return cause
+        return None
 
     def _unreadable(self, expr: Expr, seat: int, scope: Scope) -> Cause | None:
         """Returns what a seat cannot read in a part; None where it can read all of it."""
@@ -492,8 +520,8 @@ def _has_only_roles(type: Type) -> bool:
 
 
 def has_length(type: Type) -> bool:
-    """Returns whether a state variable of a type has a public length: whether it is a list or a
-    bag, or a map of them."""
+    """Returns whether a state variable of a type has a length: whether it is a list or a bag, or a
+    map of them."""
     while isinstance(type, PerSeat | PerValue):
         type = type.of
     return isinstance(plain(type), List | Bag)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 from operator import and_, or_
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities, has_length
 from gamedsl.analysis.infoflow.leaks import Leaks
@@ -26,7 +26,17 @@ from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import Const, Expr, Local, Me, Read
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Action, Call, Choose, Draw, Show
-from gamedsl.ir.statements import Assign, DropItem, ForEach, Place, Readers, State, Statement
+from gamedsl.ir.statements import (
+    Add,
+    Assign,
+    Drop,
+    DropItem,
+    ForEach,
+    Place,
+    Readers,
+    State,
+    Statement,
+)
 from gamedsl.ir.types import SEAT, PerSeat, Record, Type, plain
 
 
@@ -39,9 +49,11 @@ class Condition(NamedTuple):
 
 
 class Context(NamedTuple):
-    """The surroundings of a step: its scope, and the conditions around it."""
+    """The surroundings of a step: its scope, the conditions around it, and the seats that may be
+    asked after it. A flow to any other seat tells it nothing that it could act on."""
 
     scope: Scope
+    later: Seats
     conditions: tuple[Condition, ...] = ()
 
     def in_scope(self, scope: Scope) -> Context:
@@ -108,13 +120,14 @@ class Flows:
         fields = len(record.fields) if isinstance(record, Record) else 0
         return self.visibilities.table.visibility(readers, owner, holds, fields)
 
-    def check_test(self, readers: Readers, variable: str, scope: Scope) -> None:
+    def check_test(self, readers: Readers, variable: str, here: Context) -> None:
         """Checks that each seat can work out whether it sees a value."""
+        scope = here.scope
         for _, inner in readers.fields:
-            self.check_test(inner, variable, scope)
+            self.check_test(inner, variable, here)
         if self.leaks is None or readers.test is None:
             return
-        for seat in self.visibilities.representatives(self.everyone, scope):
+        for seat in self.visibilities.representatives(here.later, scope):
             own = scope.acting_as(seat)
             if not self.visibilities.readers(readers.test, own) >> seat & 1:
                 cause = self.visibilities.cause(readers.test, seat, own)
@@ -152,7 +165,7 @@ class Flows:
         may = self.visibility(step.readers, here.scope, step.value.type, here.scope.me, sure=False)
         self.learn(step.variable, sure)
         self.check_observers(step, here, may.any)
-        self.check_test(step.readers, step.variable, here.scope)
+        self.check_test(step.readers, step.variable, here)
         return sure.with_roles(self.visibilities.visibility(step.value, here.scope).seats)
 
     def call(self, step: Call, here: Context) -> Visibility:
@@ -162,9 +175,9 @@ class Flows:
         may = self.visibility(step.readers, here.scope, step.type, here.scope.me, sure=False)
         self.learn(step.variable, sure)
         self.check_observers(step, here, may.any)
-        self.check_test(step.readers, step.variable, here.scope)
+        self.check_test(step.readers, step.variable, here)
         for _, argument in step.arguments if self.leaks is not None else ():
-            missing = may.any & ~self.visibilities.readers(argument, here.scope)
+            missing = may.any & here.later & ~self.visibilities.readers(argument, here.scope)
             if missing and self.leaks is not None:
                 cause = self.first_cause(argument, missing, here.scope)
                 self.leaks.report_call(step, cause, missing)
@@ -172,6 +185,7 @@ class Flows:
 
     def check_observers(self, step: Draw | Show | Call, here: Context, audience: Seats) -> None:
         """Checks that those who see a step happen know whether it does."""
+        audience &= here.later
         for condition in here.conditions:
             if self.leaks is not None and audience & ~condition.readers:
                 for cause in self.causes(condition, audience):
@@ -237,31 +251,35 @@ class Flows:
             return sure
         may = self.visibility(step.readers, here.scope, step.type, owner, sure=False)
         self.check_observers(step, here, may.any)
-        self.check_test(step.readers, step.variable, here.scope)
+        self.check_test(step.readers, step.variable, here)
         if step.place is not None and target is not None:
-            self.check_informed(step, target, step.place.variable, sure)
+            self.check_informed(step, target, here, sure)
             self.check_write(step.place, here, step.span, target)
         bag = step.source.bag
         if bag is not None:
             for remaining in self.targets(bag, here.scope):
-                if leaked_to(remaining, sure):
-                    self.leaks.report_remainder(step, bag, leaked_to(remaining, sure))
+                missing = leaked_to(remaining, sure) & here.later
+                if missing:
+                    self.leaks.report_remainder(step, bag, missing)
             self.check_write(bag, here, step.span)
         return sure
 
     def check_informed(
-        self, step: Choose | Draw, target: Visibility, variable: str, sure: Visibility
+        self, step: Choose | Draw, target: Visibility, here: Context, sure: Visibility
     ) -> None:
         """Checks that those who read a variable see what a step stores in it."""
-        missing = leaked_to(target, sure)
+        missing = leaked_to(target, sure) & here.later
         if missing and self.leaks is not None:
-            self.leaks.report_unobserved(step, variable, missing)
+            assert step.place is not None
+            self.leaks.report_unobserved(step, step.place.variable, missing)
 
     # state
 
     def check_stage_start(self, state: State, here: Context, span: Span) -> None:
         """Checks that those who read state of a stage know that it starts anew."""
-        seats = self.everyone if has_length(state.type) else self.audience[state.name].any
+        sized = state.name in self.visibilities.sized
+        seats = self.everyone if sized else self.audience[state.name].any
+        seats &= here.later
         for condition in here.conditions:
             if self.leaks is not None and seats & ~condition.readers:
                 cause = self.cause(condition, seats)
@@ -287,16 +305,20 @@ class Flows:
                 parts = [Visibility(target.any, self.everyone) for target in parts]
         return parts
 
+    def _is_sized(self, place: Place) -> bool:
+        """Returns whether a place is a list or bag, or a map of them, of public length."""
+        return place.variable in self.visibilities.sized and has_length(place.type)
+
     def check_write(
         self, place: Place, here: Context, span: Span, target: Visibility | None = None
     ) -> bool:
         """Returns whether all who read a place know whether, and where, it is written: everyone,
-        where it has a public length. Reports it where not."""
+        if its length is public. Reports it where not."""
         if self.leaks is None:
             return True
         targets = self.targets(place, here.scope) if target is None else [target]
-        readers = reduce(or_, (part.any for part in targets), 0)
-        seats = self.everyone if has_length(place.type) else readers
+        readers = reduce(or_, (part.any for part in targets), 0) & here.later
+        seats = here.later if self._is_sized(place) else readers
         read = [(condition.expr, condition.scope, condition.readers, "whether")
                 for condition in here.conditions]  # fmt: skip
         for key in place.keys:
@@ -310,29 +332,35 @@ class Flows:
                 self.leaks.report_store(place.variable, span, cause, missing, what)
             elif missing:
                 cause = self.first_cause(expr, missing, scope)
-                self.leaks.report_length(place.variable, span, cause, missing)
+                self.leaks.report_length(place.variable, span, cause, missing, expr)
         return not any(seats & ~known for _, _, known, _ in read)
 
     def statement(self, statement: Statement, here: Context) -> None:
         """Checks a statement: where it writes, and what."""
         if self.leaks is None:
             return
-        if isinstance(statement, ForEach):
-            self._for_each(statement, here)
-            return
+        match statement:
+            case ForEach():
+                self._for_each(statement, here)
+                return
+            case DropItem(index=index):
+                value = index
+            case Assign(value=stored) | Add(value=stored) | Drop(value=stored):
+                value = stored
+            case _:
+                assert_never(statement)
         place, span = statement.place, statement.span
         if not self.check_write(place, here, span):
             return
-        value = statement.index if isinstance(statement, DropItem) else statement.value
         for scope in self._scopes_of_keys(place, here.scope):
-            stored = self.visibilities.visibility(value, scope)
+            visibility = self.visibilities.visibility(value, scope)
             for target in self.targets(place, scope):
-                missing = leaked_to(target, stored)
+                missing = leaked_to(target, visibility) & here.later
                 if missing:
                     cause = self.first_cause(value, missing, scope)
                     self.leaks.report_store(place.variable, span, cause, missing, "what")
-            if isinstance(statement, Assign) and has_length(place.type):
-                missing = self.everyone & ~self.visibilities.length_readers(value, scope)
+            if isinstance(statement, Assign) and self._is_sized(place):
+                missing = here.later & ~self.visibilities.length_readers(value, scope)
                 if missing:
                     cause = self.first_cause(value, missing, scope)
                     self.leaks.report_length(place.variable, span, cause, missing)
@@ -426,12 +454,13 @@ class Flows:
         own, scope = 1 << seat, here.scope
         if step.knows is not None:  # being asked tells it nothing that it could keep
             own = 0
-        audience = self.visibility(step.readers, scope, step.type, seat, sure=False).any | own
-        self.check_test(step.readers, step.variable, scope)
+        audience = self.visibility(step.readers, scope, step.type, seat, sure=False).any
+        audience = audience & here.later | own
+        self.check_test(step.readers, step.variable, here)
         for condition in here.conditions:
             if own & ~condition.readers:
                 cause = self.cause(condition, own)
-                self.leaks.report_decision(step, seat, cause, "is asked", audience)
+                self.leaks.report_decision(step, seat, cause, "is asked", audience, condition.expr)
             elif audience & ~condition.readers:
                 for cause in self.causes(condition, audience):
                     self.leaks.report_occurrence(step, cause, audience)
@@ -454,7 +483,7 @@ class Flows:
             self._check_skipped(step, seat, read, audience)
         if step.place is not None:
             for target in self.targets(step.place, scope):
-                self.check_informed(step, target, step.place.variable, sure)
+                self.check_informed(step, target, here, sure)
             self.check_write(step.place, here, step.span)
 
     def _reply_visibility(

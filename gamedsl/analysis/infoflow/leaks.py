@@ -8,7 +8,9 @@ from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
 from gamedsl.analysis.infoflow.remedies import Leak, Remedies, named, quote, root_of
 from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics import Diagnostic, Note, Problems
+from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Span
+from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Binding,
@@ -45,6 +47,8 @@ class Leaks:
         self._leaks: dict[_Place, Leak] = {}
         self._asked: dict[_Place, Seats] = {}
         self._declared = _declarations(ir)
+        steps = list(walk_steps(ir.turns))
+        self._tests = frozenset(s.condition.span for s in steps if s.condition is not None)
         self.turn: int | None = None
         """The seat whose pass of a loop, or whose action, the walk is in, if that is written out in
         the game's file: the owner of what a remedy shows there."""
@@ -54,15 +58,19 @@ class Leaks:
     def report(self) -> None:
         for place, found in sorted(self._found.items(), key=lambda item: item[0]):
             if place in self._leaks:
-                help = self._remedies.of(self._leaks[place]) + found.help
-                found = replace(found, help=help)
+                fix = self._remedies.of(self._leaks[place])
+                if found.edits:
+                    found = replace(found, help=f"{found.help}, or {fix.text}")
+                else:
+                    found = replace(found, help=fix.text + found.help, edits=fix.edits)
             self._problems.extend([found])
 
     def report_decision(
-        self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats
-    ) -> None:
+        self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats,
+        condition: Expr | None = None,
+    ) -> None:  # fmt: skip
         """Reports a seat whose decision depends on values hidden from it: `what` is "is asked",
-        "may choose" or "may say"; `readers` are all who must read them."""
+        "may choose" or "may say"; `readers` are all who must read them, or the `condition`."""
         place = _place(cause.expr.span)
         found = self._found.get(place)
         before = self._asked.get(place, 0) if found is not None and found.code == "GD0440" else 0
@@ -76,6 +84,7 @@ class Leaks:
             f"{quote(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
             missing, needs=readers | 1 << seat, why=f"{names} would have to know this",
             notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
+            condition=condition,
         )  # fmt: skip
 
     def report_occurrence(self, step: Binding, cause: Cause, audience: Seats) -> None:
@@ -117,13 +126,16 @@ class Leaks:
             hide=fewer,
         )  # fmt: skip
 
-    def report_length(self, variable: str, span: Span, cause: Cause, missing: Seats) -> None:
+    def report_length(
+        self, variable: str, span: Span, cause: Cause, missing: Seats, condition: Expr | None = None
+    ) -> None:
         """Reports a list whose length depends on values hidden from some."""
         self._add(
             "GD0445", f"{self._names(missing)} would learn {quote(cause.expr)} from the length of "
             f"{named(variable)}", cause, missing, why="the length depends on this",
             notes=(Note(span, f"{named(variable)} is written here"), *self._declaration(variable)),
-            otherwise=", or keep what is hidden in a set, whose size is hidden too",
+            otherwise=f", or declare {named(variable)} with `size: hidden`",
+            condition=condition,
         )  # fmt: skip
 
     def report_skip(self, step: Choose, seat: int, cause: Cause, missing: Seats) -> None:
@@ -146,7 +158,7 @@ class Leaks:
             "GD0508", f"`{name}` reads this in its view, and cannot see {quote(cause.expr)}",
             cause, missing, why="a prompt may only show what its reader has seen",
             notes=(Note(entry.span, f"in the view of `{name}`"),), witness=told,
-            otherwise=f", or show its own part alone: `{entry.text}.me`" if own else "",
+            instead=_own_part(cause.expr.span, entry) if own else None,
         )  # fmt: skip
 
     def report_test(self, readers: Readers, variable: str, seat: int, cause: Cause) -> None:
@@ -194,27 +206,39 @@ class Leaks:
         hide: str = "",
         otherwise: str = "",
         witness: tuple[str, ...] = (),
+        condition: Expr | None = None,
+        instead: Fix | None = None,
     ) -> None:
         place = cause.expr.span
         on_the_way = tuple(
             Note(let.span, f"{quote(let)} reads it") for let in reversed(cause.through)
         )
         hidden = self._declaration(root_of(cause.expr))
+        places = tuple(note.span for note in notes)
         notes = (*on_the_way, *hidden, *notes)
         self._keep(Diagnostic(
             code, message, place, why=why,
             notes=tuple(note for note in notes if not _within(place, note.span)),
-            help=otherwise, witness=witness,
-        ), self._leak(cause, missing, needs, hide))  # fmt: skip
+            help=otherwise if instead is None else instead.text, witness=witness,
+            edits=() if instead is None else instead.edits,
+        ), self._leak(cause, missing, needs, hide, condition, places))  # fmt: skip
 
-    def _leak(self, cause: Cause, missing: Seats, needs: Seats, hide: str) -> Leak:
+    def _leak(
+        self, cause: Cause, missing: Seats, needs: Seats, hide: str, condition: Expr | None,
+        places: tuple[Span, ...],
+    ) -> Leak:  # fmt: skip
         needs = needs or missing | cause.readers
         me = 0 if cause.me is None else 1 << cause.me
         turn = 0 if self.turn is None else 1 << self.turn
         return Leak(
             cause, missing, needs, me, bool(turn) and me in (0, turn), needs == turn,
             cause.readers, hide, self.action,
+            condition if condition is not None and self._is_test(condition) else None, places,
         )  # fmt: skip
+
+    def _is_test(self, condition: Expr) -> bool:
+        """Returns whether a condition is the `if:` of a step: it is tested once, just before it."""
+        return condition.span in self._tests
 
     def _keep(self, found: Diagnostic, leak: Leak | None = None) -> None:
         """Keeps for each place the first leak of the lowest code, for all seats."""
@@ -240,6 +264,15 @@ class Leaks:
     def _declaration(self, name: str) -> tuple[Note, ...]:
         found = self._declared.get(name)
         return () if found is None else (Note(found[0], f"{named(name)} is {found[1]}"),)
+
+
+def _own_part(place: Span, entry: Entry) -> Fix | None:
+    """Returns the fix that shows a seat its own part of a value alone; None where the value is not
+    what the view shows."""
+    own = f"{entry.text}.me"
+    if place.text != entry.text:
+        return None
+    return Fix(f"show its own part alone: `{own}`", (Edit(place, own),))
 
 
 _Place = tuple[str, int, int]

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
 from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
-from gamedsl.diagnostics.spans import Source
+from gamedsl.diagnostics.fixes import Edit, Fix
+from gamedsl.diagnostics.spans import Source, Span
+from gamedsl.frontend.source.edits import first_decision_before, step_before
 from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import bound_names, walk_steps
@@ -43,6 +45,10 @@ class Leak:
     """The variable that could be hidden from the others instead."""
     action: str = ""
     """The action whose `do:` it stands in, where no step can be put before it."""
+    condition: Expr | None = None
+    """The condition that reads it, where telling that alone is enough."""
+    places: tuple[Span, ...] = ()
+    """The places of the steps that it is about; a step that tells it stands before one of them."""
 
     def join(self, other: Leak) -> None:
         """Adds the flow of another seat through the same place."""
@@ -66,33 +72,56 @@ class Remedies:
         self._taken = {*ir.lets_by_name, *map(short, self._bindings)}
         self._named: dict[str, str] = {}
 
-    def of(self, flow: Leak) -> str:
+    def of(self, flow: Leak) -> Fix:
         """Returns a step that shows the value, or the readers that its variable should have; and
         the readers that the variable which stores it may have."""
         readers = flow.readers & ~self._all(flow.missing)
         if not flow.hide or not readers:
             return self._openly(flow)
         hidden = f"declare {named(flow.hide)} with `seen_by: {self.listed(readers)}`"
-        return f"{self._openly(flow)}, or {hidden}"
+        openly = self._openly(flow)
+        return Fix(f"{openly.text}, or {hidden}", openly.edits)
 
-    def _openly(self, flow: Leak) -> str:
+    def _openly(self, flow: Leak) -> Fix:
         cause = flow.cause
         root, expr = root_of(cause.expr), cause.expr
         if cause.through and flow.turn and (_has(expr, Me) or _has(expr, Local)):
             expr = cause.through[0]
-        told = self._declaration_of(flow, expr)
+        told = None
+        if flow.condition is not None:  # that it holds tells less than what it reads
+            told = self._declaration_of(flow, flow.condition)
+            expr = expr if told is None else flow.condition
+        told = told or self._declaration_of(flow, expr)
         if told is None:
-            return f"let {named(root)} be seen by {self.names(self._all(flow.missing))}"
+            return Fix(f"let {named(root)} be seen by {self.names(self._all(flow.missing))}")
         text, part = told
         name = self._name(text, short(root))
         quoted = text if re.fullmatch(r"[\w.]+", text) else f'"{text}"'
         there = [f"{read} != none" for read in dict.fromkeys(self._unsure(expr, text))]
         only = f", if: {' and '.join(there)}" if there else ""
         instead = "" if expr is cause.expr else f" of `{text_of(expr)}`"
-        step = f"`- {{show: {quoted}, as: {name}, seen_by: {self._readers_for(flow, expr)}{only}}}`"
+        step = f"{{show: {quoted}, as: {name}, seen_by: {self._readers_for(flow, expr)}{only}}}"
+        said = f"tell it before, and read `{name}{part}` instead{instead}: `- {step}`"
         if flow.action:
-            step += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
-        return f"tell it before, and read `{name}{part}` instead{instead}: {step}"
+            said += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
+        return Fix(said, self._edits(flow, expr, f"{name}{part}", step))
+
+    def _edits(self, flow: Leak, expr: Expr, name: str, step: str) -> tuple[Edit, ...]:
+        """Returns the edits that read `name` where an expression stood, and tell it before."""
+        read = cause_place(flow.cause) if expr is not flow.condition else expr.span
+        own = [place for place in (read, *flow.places) if place.source is self._file]
+        told = next((edits for place in own if (edits := step_before(place, step))), ())
+        told = told or first_decision_before(self._file, step)
+        if read.source is not self._file or not told:
+            return ()
+        inside = next(
+            (e for e in told if e.span.start <= read.start and read.end <= e.span.end), None
+        )
+        if inside is None:
+            return (*told, Edit(read, name))
+        at = inside.text.rindex(inside.span.text) + read.start - inside.span.start
+        text = inside.text[:at] + name + inside.text[at + read.end - read.start :]
+        return tuple(Edit(inside.span, text) if edit is inside else edit for edit in told)
 
     def _declaration_of(self, flow: Leak, expr: Expr) -> tuple[str, str] | None:
         """Returns the value that a step can tell in the game's file, and the part of it to read;
@@ -169,6 +198,11 @@ class Remedies:
             return "all"
         names = [self._seats[seat] for seat in seat_numbers(seats)]
         return f"[{', '.join(names)}]" if len(names) > 1 else (names or ["nobody"])[0]
+
+
+def cause_place(cause: Cause) -> Span:
+    """Returns the place of the part that cannot be read."""
+    return cause.expr.span
 
 
 def _bindings(ir: GameIR) -> dict[str, list[tuple[Type | None, Source]]]:

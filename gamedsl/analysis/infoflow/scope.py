@@ -81,4 +81,4 @@ def narrow_to(expr: Expr, roles: Seats, value: Visibility, scope: Scope) -> Scop
         )
     if isinstance(expr, Read):
         return scope.with_known(**{expr.name: value.with_roles(remaining)})
-    return scope
+    return scope  # of other expressions nothing is kept, which is safe

@@ -14,9 +14,10 @@ from typing import assert_never
 
 from gamedsl.analysis.infoflow.expressions import Visibilities
 from gamedsl.analysis.infoflow.flows import Condition, Context, Flows
+from gamedsl.analysis.infoflow.future_decisions import FutureDecisions
 from gamedsl.analysis.infoflow.leaks import Leaks
 from gamedsl.analysis.infoflow.scope import Scope, outermost
-from gamedsl.analysis.infoflow.visibility import SeatTable, Visibility, join, seat_numbers
+from gamedsl.analysis.infoflow.visibility import Seats, SeatTable, Visibility, join, seat_numbers
 from gamedsl.bounds.programs import has_pass
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import Expr, LetCall, LetMap, Read, walk
@@ -59,6 +60,7 @@ class Walk:
         self._visibilities = visibilities
         self._observer = observer
         self._written: dict[str, frozenset[str]] = {}
+        self._future = FutureDecisions(ir, visibilities.table)
 
     def run(self) -> None:
         scope, flows = outermost(), self.flows
@@ -67,9 +69,10 @@ class Walk:
                 table[state.name] = flows.visibility(
                     state.readers, scope, state.type, per_seat=True, sure=sure
                 )
+        start = Context(scope, self._future.anywhere)
         for state in self._ir.states:
-            flows.check_test(state.readers, state.name, scope)
-        self._steps(self._ir.turns, Context(scope))
+            flows.check_test(state.readers, state.name, start)
+        self._steps(self._ir.turns, start)
 
     def _written_in(self, step: Step) -> frozenset[str]:
         """Returns the variables that a step and the steps inside it may change."""
@@ -87,6 +90,7 @@ class Walk:
 
     def _step(self, step: Step, here: Context) -> Context:
         """Walks through a step. Returns the context after it."""
+        here = here._replace(later=self._future.after(step))
         after = here.in_scope(here.scope.without(self._written_in(step)))
         if isinstance(step, Choose):
             if self._observer is not None:
@@ -155,6 +159,9 @@ class Walk:
             if name is not None:
                 flows.learn(name, Visibility(inner.readers(flows.everyone), flows.everyone))
         last: list[Scope] = []
+        if self._ir.no_move == "pass":  # a pass begins with all that it binds unbound, for all
+            unbound = dict.fromkeys(loop.resets, flows.public)
+            inner = inner.in_scope(inner.scope.with_known(**unbound))
         for me, start in self._passes(loop, inner, flows.sampled(seats, inner.scope)):
             with self._turn_of(me, self._is_written_out(loop)):
                 last.append(self._steps(loop.body, start).scope)
@@ -245,8 +252,9 @@ class Walk:
         """Walks through a decision of each seat that may act. Returns the context after it."""
         flows, choices = self.flows, []
         actors = flows.actors(step, here.scope)
-        certain = step.condition is None and self._ir.no_move == "error"
-        certain = certain and actors & (actors - 1) == 0 and not step.joint and not step.moves
+        one = actors & (actors - 1) == 0 and not step.joint and not step.moves
+        certain = one and step.condition is None and step.place is None
+        before = here.scope.known.get(step.variable)
         for seat, inner in flows.actor_contexts(step, here):
             sure = flows.visibility(step.readers, inner.scope, step.type, seat)
             if step.knows is None:
@@ -262,9 +270,22 @@ class Walk:
                 flows.check_decision(step, seat, inner, sure)
             for action in step.moves:
                 self._act(step, action, seat, inner, sure)
-        if not choices or not certain or step.place is not None:
+        if not choices or not certain:
             return after
-        return after.in_scope(after.scope.with_known(**{step.variable: choices[0]}))
+        bound = choices[0]
+        if self._ir.no_move != "error":
+            if before is None or self._ir.no_move != "pass":
+                return after
+            bound = join(before, bound.restricted(self._who_know_of(step, actors, here)))
+        return after.in_scope(after.scope.with_known(**{step.variable: bound}))
+
+    def _who_know_of(self, step: Choose, actor: Seats, here: Context) -> Seats:
+        """Returns the seats that know whether the actor of a step has a legal option: itself, who
+        is asked or not, and those who can work it out."""
+        if step.legal is None:
+            return self.flows.everyone
+        scope = here.scope.acting_as(next(seat_numbers(actor)))
+        return actor | self._visibilities.length_readers(step.legal, scope)
 
     def _act(
         self, step: Choose, action: Action, seat: int, here: Context, sure: Visibility
@@ -290,7 +311,7 @@ class Walk:
         condition = Condition(chosen, around, readers)
         written_out = action.span.source is self._ir.span.source
         with self._turn_of(seat, written_out), self._statements_of(action, written_out):
-            self._steps(action.body, Context(scope, (*here.conditions, condition)))
+            self._steps(action.body, Context(scope, here.later, (*here.conditions, condition)))
 
 
 def visibilities_of(ir: GameIR) -> Visibilities:

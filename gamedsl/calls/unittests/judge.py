@@ -109,16 +109,17 @@ def _change(value: Any, new: Any) -> None:
 
 
 class Remote:
-    """An object of the code. It answers for itself, with two limits: it equals no plain value, and
-    does not become one by arithmetic with one, so that no object of the code can pass for the
-    number or text that a test expects."""
+    """An object of the code. It answers for itself, with three limits: it equals no plain value,
+    it does not become one by arithmetic with one, and what comes of that arithmetic (`mixed`) has
+    no truth value. So no object of the code can pass for the number or text that a test expects."""
 
-    __slots__ = ("_code", "_number")
+    __slots__ = ("_code", "_mixed", "_number")
     __doc__: Any = property(lambda self: self._code.ask("getattr", self, "__doc__"))
 
-    def __init__(self, code: Code, number: int) -> None:
+    def __init__(self, code: Code, number: int, mixed: bool = False) -> None:
         object.__setattr__(self, "_code", code)
         object.__setattr__(self, "_number", number)
+        object.__setattr__(self, "_mixed", mixed)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
         return self._code.ask("call", self, *args, **options)
@@ -128,6 +129,14 @@ class Remote:
 
     def __setattr__(self, name: str, value: Any) -> None:
         self._code.ask("setattr", self, name, value)
+
+    def __bool__(self) -> bool:
+        if self._mixed:  # `not f() - 3` asks whether f() is 3, which no class may answer
+            raise TypeError("an object of the code has no truth value after arithmetic")
+        return self._code.ask("bool", self) is True
+
+    def __neg__(self) -> Any:
+        return _operated(self._code.ask("neg", self), self._mixed)
 
     def __instancecheck__(self, value: Any) -> bool:
         return self._code.ask("isinstance", self, value) is True
@@ -161,12 +170,19 @@ def _compared(operation: str) -> Callable[[Remote, Any], Any]:
 def _computed(operation: str, *, swapped: bool = False) -> Callable[[Remote, Any], Any]:
     def method(self: Remote, other: Any) -> Any:
         pair = (other, self) if swapped else (self, other)
-        result = self._code.ask(operation, *pair)
-        if type(other) is not Remote and type(result) is not Remote:
-            raise TypeError("an object of the code does not become a plain value by arithmetic")
-        return result
+        mixed = self._mixed or type(other) is not Remote or other._mixed
+        return _operated(self._code.ask(operation, *pair), mixed)
 
     return method
+
+
+def _operated(result: Any, mixed: bool) -> Any:
+    """Returns the result of arithmetic; of `mixed` operands only an object of the code."""
+    if not mixed:
+        return result
+    if type(result) is not Remote:
+        raise TypeError("an object of the code does not become a plain value by arithmetic")
+    return Remote(result._code, result._number, mixed=True)
 
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
@@ -187,9 +203,9 @@ for _name in (
     setattr(Remote, f"__{_name.rstrip('_')}__", _computed(_name))
     setattr(Remote, f"__r{_name.rstrip('_')}__", _computed(_name, swapped=True))
 for _name, _kinds in {
-    "len": (int,), "str": (str,), "repr": (str,), "bool": (bool,), "hash": (int,),
+    "len": (int,), "str": (str,), "repr": (str,), "hash": (int,),
     "iter": (Remote,), "next": (), "getitem": (), "setitem": (), "delitem": (), "delattr": (),
-    "neg": (), "enter": (),
+    "enter": (),
 }.items():  # fmt: skip
     setattr(Remote, f"__{_name}__", _forwarded(_name, *_kinds))
 

@@ -53,6 +53,7 @@ class AssignmentWriter:
         self._make = make
         self._flow = run
         self._lined = facts.lined
+        self._linked = facts.linked
 
     def variable(self, name: str) -> str:
         return f"s.{self._make.module.slot('v', name)}"
@@ -60,11 +61,19 @@ class AssignmentWriter:
     def put(self, lines: CodeLines, variable: str, code: str) -> None:
         """Writes another value of a variable."""
         lines(f"{self.variable(variable)} = {code}")
-        if variable in self._lined:
+        if variable in self._lined or variable in self._linked:
             self._forget(lines, variable)
 
     def _forget(self, lines: CodeLines, grid: str) -> None:
+        """Discards what is cached beside a grid."""
+        self._forget_lines(lines, grid)
+        for graph in self._linked.get(grid, ()):
+            lines(f"{self._make.components_slot(grid, graph)} = None")
+
+    def _forget_lines(self, lines: CodeLines, grid: str) -> None:
         """Discards the line and the masks that are cached beside a grid."""
+        if grid not in self._lined:
+            return
         module = self._make.module
         lines(f"s.{module.slot('m', grid)} = None")
         for length in self._lined[grid][2]:
@@ -120,19 +129,40 @@ class AssignmentWriter:
             code = f"{{**{whole}, {path[0]}: {new}}}"
             code = code if there else f"put_entry({whole}, {path[0]}, {new})"
             self.put(lines, place.variable, code)
-        elif place.keys[0].kind == "cell" and place.variable in self._lined:
+        elif place.keys[0].kind == "cell" and (
+            place.variable in self._lined or place.variable in self._linked
+        ):
             self._mark(lines, place, path[0], new)
         else:
             self.put(lines, place.variable, f"put_item({whole}, {path[0]}, {new})")
 
     def _mark(self, lines: CodeLines, place: Place, key: str, new: str) -> None:
-        """Changes one cell of a grid, and looks for new lines through it."""
-        module, grid = self._make.module, place.variable
-        rows, columns, lengths = self._lined[grid]
-        whole, masks = self.variable(grid), f"s.{module.slot('m', grid)}"
+        """Changes one cell of a grid; looks for new lines through it, and joins the connected
+        components beside it."""
+        grid = place.variable
+        whole = self.variable(grid)
         lines(f"at, new = {key}, {new}")
-        with lines.block(f"if {masks} is None or new is None or {whole}[at] is not None:"):
+        with lines.block(f"if new is None or {whole}[at] is not None:"):
             self._forget(lines, grid)
+        with lines.block("else:"):
+            self._mark_lines(lines, grid)
+            for graph in self._linked.get(grid, ()):
+                slot, name = self._make.components_slot(grid, graph), self._make.graph(graph)
+                with lines.block(f"if {slot} is not None:"):
+                    lines(f"{slot} = linked({slot}, new, at, {name})")
+        lines(f"cells = [*{whole}]")
+        lines("cells[at] = new")
+        lines(f"{whole} = tuple(cells)")
+
+    def _mark_lines(self, lines: CodeLines, grid: str) -> None:
+        """Looks for new lines through an empty cell that is filled."""
+        if grid not in self._lined:
+            return
+        module = self._make.module
+        rows, columns, lengths = self._lined[grid]
+        masks = f"s.{module.slot('m', grid)}"
+        with lines.block(f"if {masks} is None:"):
+            self._forget_lines(lines, grid)
         with lines.block("else:"):
             lines(f"mask = {masks}.get(new, 0) | 1 << at")
             lines(f"{masks} = {{**{masks}, new: mask}}")
@@ -148,9 +178,6 @@ class AssignmentWriter:
                 ):
                     lines(f"{slot} = new")
                     lines("break")
-        lines(f"cells = [*{whole}]")
-        lines("cells[at] = new")
-        lines(f"{whole} = tuple(cells)")
 
     def part(self, place: Place, path: list[str]) -> str:
         """Returns the code of the part at a place."""
@@ -213,7 +240,8 @@ class AssignmentWriter:
             case Set(of=inner) | Bag(of=inner):
                 code = self.fit(code, value, inner, is_some=is_some) if is_bounded(inner) else code
                 return f"with_more({old}, {code})"
-        return self.checked(f"with_more({old}, {code})", type)
+            case _:  # perhaps none: checked as a whole in play
+                return self.checked(f"with_more({old}, {code})", type)
 
     def _for_each(self, lines: CodeLines, statement: ForEach, scope: CodeScope) -> None:
         """Writes the code that works out all writes first, and then carries them out."""
@@ -273,6 +301,8 @@ class AssignmentWriter:
                 return f"in_range({code}, {low}, {high})"
             case Option(of=Number(low=int() as low, high=int() as high)):
                 return f"in_range_or_none({code}, {low}, {high})"
+            case _:  # `fits` checks any type
+                pass
         if not is_bounded(type):
             return code if admits_none(type) else f"some({code})"
         return f"fits({code}, {self._make.module.table('TYPE', type_literal(type))})"

@@ -36,6 +36,7 @@ from gamedsl.ir.expr import (
     Table,
     children,
 )  # fmt: skip
+from gamedsl.ir.graphs import Adjacency
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -125,6 +126,15 @@ def _index(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     return ranks and f"{ranks}[{make.code(expr.arguments[0], scope)}]"
 
 
+def _value(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    """The value of a name of a `values` type, or of none; collections are left to the reference."""
+    name, table = expr.arguments
+    if not isinstance(plain(name.type), Enum) or not isinstance(table, Const):
+        return None
+    values = make.module.table("VALUE", literal(table.value))
+    return f"{values}.get({make.code(name, scope)})"
+
+
 def _other(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     seats = expr.arguments[1]
     if not isinstance(seats, Const):
@@ -150,7 +160,7 @@ def _membership(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
             right = f"{right}.values()"
         case List() | Set() | Bag() | Tuple() | Record() | Grid():
             pass
-        case _:
+        case _:  # no collection that Python's `in` reads as the reference does
             return None
     return f"({left} {expr.function} {right})"
 
@@ -200,7 +210,8 @@ def _size(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
             return f"len({code})" if known else f"at_most(len({code}), {make.most})"
         case Bag():
             return f"at_most(sum({code}.values()), {make.most})"
-    return None
+        case _:  # the reference is called
+            return None
 
 
 def _sum(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
@@ -242,7 +253,8 @@ def _to_list(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
             return code if isinstance(collection, Apply | Collect) else f"tuple({code})"
         case PerSeat() | PerValue() | Set():
             return f"tuple({make.items(collection, scope)})"
-    return None
+        case _:  # the reference is called
+            return None
 
 
 def _to_set(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
@@ -389,6 +401,78 @@ def lined_grid(expr: Expr) -> tuple[str, int] | None:
     return (grid.name, length.value) if _single(inner) else None
 
 
+def _neighbors(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    adjacency, nodes = expr.arguments
+    graph = _graph(make, adjacency)
+    if graph is None:
+        return None
+    if isinstance(plain(nodes.type), List | Set | Bag):
+        return f"{graph}.listed({graph}.adjacent({_node_set(make, nodes, graph, scope)}))"
+    return f"{graph}.neighbors[{make.code(nodes, scope)}]"
+
+
+def _reachable(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    adjacency, *sets = expr.arguments
+    graph = _graph(make, adjacency)
+    if graph is None:
+        return None
+    start, within = (_node_set(make, nodes, graph, scope) for nodes in sets)
+    return f"frozenset({graph}.listed({graph}.reachable({start}, {within})))"
+
+
+def _component(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    linked = linked_grid(expr)
+    if linked is None or linked[0] in scope.held:
+        return None
+    board, node, _ = (make.code(argument, scope) for argument in expr.arguments)
+    components = _components(make, *linked, board)
+    return f"component_at({components}, {board}, {node}, {make.graph(linked[1])})"
+
+
+def _connected(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    board, value, *groups, adjacency = expr.arguments
+    graph, linked = _graph(make, adjacency), linked_grid(expr)
+    if graph is None:
+        return None
+    sets = ", ".join(_node_set(make, group, graph, scope) for group in groups)
+    cells, held = make.code(board, scope), make.code(value, scope)
+    if linked is None or linked[0] in scope.held or not make.known.is_some(value):
+        components = f"{graph}.components({graph}.holding({cells}, {held}))"
+    else:
+        components = f"{_components(make, *linked, cells)}.get({held}, ())"
+    return f"is_connected({components}, ({sets},))"
+
+
+def _graph(make: Expressions, adjacency: Expr) -> str | None:
+    return make.graph(adjacency.value) if isinstance(adjacency, Const) else None
+
+
+def _node_set(make: Expressions, nodes: Expr, graph: str, scope: CodeScope) -> str:
+    """A set of nodes as a number: worked out now, if it reads no play."""
+    fixed = make.module.table("NODES", f"{graph}.given({literal(value)})") if (
+        value := make.fixed(nodes)) is not None else None  # fmt: skip
+    return fixed or f"{graph}.given({make.sized(nodes, scope)})"
+
+
+def _components(make: Expressions, grid: str, graph: Adjacency, board: str) -> str:
+    """The connected components of a grid, kept beside it (`linked`)."""
+    slot = make.components_slot(grid, graph)
+    again = f"grouped(s, {slot.removeprefix('s.')!r}, {board}, {make.graph(graph)})"
+    return f"({slot} if {slot} is not None else {again})"
+
+
+def linked_grid(expr: Expr) -> tuple[str, Adjacency] | None:
+    """The variable whose connected components an expression asks for, and the graph of its cells,
+    where they are kept beside it."""
+    if not isinstance(expr, Apply) or expr.function not in ("component", "connected"):
+        return None
+    board, graph = expr.arguments[0], expr.arguments[-1]
+    if not isinstance(board, Read) or not isinstance(graph, Const):
+        return None
+    inner = plain(board.type.of) if isinstance(board.type, Grid) else None
+    return (board.name, graph.value) if _single(inner) else None
+
+
 def _single(type: Type | None) -> bool:
     return isinstance(type, Seat | Number | Bool) or (isinstance(type, Enum) and bool(type.members))
 
@@ -410,6 +494,7 @@ FORMS: dict[str, Inline] = {
     "order": _order,
     "range": _range,
     "index": _index,
+    "value": _value,
     "other": _other,
     "membership": _membership,
     "quantifier": _quantifier,
@@ -425,5 +510,9 @@ FORMS: dict[str, Inline] = {
     "empty cells": _empty,
     "lowest cells": _lowest,
     "line": _line,
+    "neighbors": _neighbors,
+    "reachable": _reachable,
+    "component": _component,
+    "connected": _connected,
 }
 """The forms that rows of built-ins name in `Builtin.code`."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import assert_never
+from typing import Any, assert_never
 
 from gamedsl.engine.codegen.knowledge import Knowledge, independent_parts
 from gamedsl.engine.codegen.writer import CodeLines, Module, UnsupportedError, literal
@@ -20,6 +20,7 @@ from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import Let
+from gamedsl.ir.graphs import Adjacency
 from gamedsl.ir.types import (
     Bool,
     Enum,
@@ -35,6 +36,11 @@ from gamedsl.ir.types import (
     Type,
     plain,
 )  # fmt: skip
+
+_PLAY = (
+    ex.Read, ex.LastBy, ex.Past, ex.Me, ex.Stream, ex.LetMap, ex.Table,
+)  # fmt: skip
+"""Forms that read the play, or may; calls of lets apart."""
 
 SHORT = 120
 """Characters of the code of a let that is written out where it is read."""
@@ -143,7 +149,8 @@ class Expressions:
             case ex.Build():
                 return self._build(expr, scope)
             case ex.Collect():
-                return self._collect(expr, scope)
+                value = self.fixed(expr)
+                return self._collect(expr, scope) if value is None else self.module.constant(value)
         assert_never(expr)
 
     def truth(self, expr: Expr, scope: CodeScope) -> str:
@@ -164,7 +171,8 @@ class Expressions:
                 return code
             case PerSeat() | PerValue():
                 return f"{code}.values()"
-        return f"values({code})"
+            case _:  # in the order of the reference, which `values` knows for every collection
+                return f"values({code})"
 
     def sized(self, expr: Expr, scope: CodeScope) -> str:
         """Returns code of a value no larger than was assumed, to be used so that none raises."""
@@ -205,7 +213,47 @@ class Expressions:
                 return f"{code}.items()"
             case List() | Grid():
                 return f"enumerate({code})"
-        return f"pairs({code})"
+            case _:  # `pairs` knows every collection
+                return f"pairs({code})"
+
+    def graph(self, adjacency: Adjacency) -> str:
+        """Returns the name of a graph."""
+        return self.module.table("GRAPH", f"graph_of({self.module.constant(adjacency)})")
+
+    def components_slot(self, grid: str, adjacency: Adjacency) -> str:
+        """Returns the place in the state of the connected components of a grid."""
+        return f"s.{self.module.slot('g', f'{grid}_{self.graph(adjacency)}')}"
+
+    def fixed(self, expr: Expr) -> Any:
+        """Returns the value of an expression that reads no play: of variables, none but the shape
+        of grids. None where it reads play, or has no value."""
+        grids: dict[str, tuple[None, ...]] = {}
+        if not self.known.is_quick(expr) or not self._is_fixed(expr, grids):
+            return None
+        with suppress(Exception):
+            return evaluate(expr, Scope(self.seats, bindings=grids, lets=self._lets))
+        return None
+
+    def _is_fixed(self, expr: Expr, grids: dict[str, tuple[None, ...]]) -> bool:
+        """Returns whether an expression reads no play; `grids` gets empty grids of the shapes that
+        it reads."""
+        shapes = {
+            id(part.arguments[0])
+            for part in ex.walk(expr)
+            if isinstance(part, ex.Apply) and part.function == "cells"
+        }
+        for part in ex.walk(expr):
+            if isinstance(part, ex.Read) and isinstance(part.type, Grid) and id(part) in shapes:
+                if not self.known.is_some(part):
+                    return False
+                grids[part.name] = (None,) * (part.type.rows * part.type.columns)
+            elif isinstance(part, ex.LetCall):
+                let = self._lets[part.name]
+                if self.known.is_seated(let) or not self._is_fixed(let.body, grids):
+                    return False
+            elif isinstance(part, _PLAY):
+                return False
+        return True
 
     def lowest(self, rows: int, columns: int) -> str:
         """Returns the function that lists the positions of the lowest empty cells of a grid."""
@@ -299,9 +347,9 @@ class Expressions:
                 found = f"{of}.get({key})"
             case PerValue(key=kind) if not _has_none(kind):
                 found = f"{of}.get({key})"
-            case List() | Grid() if _from_zero(expr.key):
+            case List() | Grid() | Record() if _from_zero(expr.key):
                 found = f"{of}[{key}]"
-            case _:
+            case _:  # `get` knows every collection, and reports what has no such entry
                 return f"get({of}, {key})"
         return self._of(expr.of, scope, of, found) or f"get({of}, {key})"
 

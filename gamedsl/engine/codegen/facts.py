@@ -6,11 +6,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from gamedsl.engine.codegen.builtin_code import grid_size, lined_grid
+from gamedsl.engine.codegen.builtin_code import grid_size, lined_grid, linked_grid
 from gamedsl.engine.storage import admits_none
 from gamedsl.ir.builtins import element, values
 from gamedsl.ir.expr import Apply, Const, Expr, expressions_in
 from gamedsl.ir.game import GameIR
+from gamedsl.ir.graphs import Adjacency
 from gamedsl.ir.program import (
     Action,
     Binding,
@@ -42,12 +43,16 @@ class GameFacts:
     """Bags that are always in the order of their type."""
     lined: dict[str, tuple[int, int, tuple[int, ...]]]
     """Grids that are looked through for lines: rows, columns, and the lengths of the lines."""
+    linked: dict[str, tuple[Adjacency, ...]]
+    """Grids whose connected components are asked for, and the graphs of their cells."""
     public: bool
     """Returns whether every seat sees every event."""
 
 
 def facts_of(ir: GameIR) -> GameFacts:
-    return GameFacts(_never_none(ir), _flagged(ir), _ordered_bags(ir), _lined(ir), _is_public(ir))
+    return GameFacts(
+        _never_none(ir), _flagged(ir), _ordered_bags(ir), _lined(ir), _linked(ir), _is_public(ir)
+    )
 
 
 def _flagged(ir: GameIR) -> frozenset[str]:
@@ -169,4 +174,15 @@ def _lined(ir: GameIR) -> dict[str, tuple[int, int, tuple[int, ...]]]:
             size, known = grid_size(part), found.get(lined[0], (0, 0, ()))
             assert size is not None
             found[lined[0]] = (*size, tuple(sorted({*known[2], lined[1]})))
+    return found
+
+
+def _linked(ir: GameIR) -> dict[str, tuple[Adjacency, ...]]:
+    """Returns the grids whose connected components are asked for, with the graphs of their
+    cells."""
+    found: dict[str, tuple[Adjacency, ...]] = {}
+    for part in expressions_in((ir.turns, ir.end, ir.lets, ir.payoffs, ir.scores)):
+        if (linked := linked_grid(part)) is not None:
+            name, graph = linked
+            found[name] = tuple(dict.fromkeys((*found.get(name, ()), graph)))
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeVar, assert_never
 
 from gamedsl.bounds.expressions import Interpreter
 from gamedsl.engine.codegen.work import Work
@@ -15,6 +15,9 @@ from gamedsl.ir.game import Let
 from gamedsl.ir.types import Bool, List, Option, PerSeat, PerValue
 
 Found = TypeVar("Found")
+
+QUICK = 20_000
+"""Steps of the reference for an expression that is worked out while code is written."""
 
 
 class Knowledge:
@@ -43,6 +46,11 @@ class Knowledge:
     def is_beyond(self, expr: Expr) -> bool:
         """Returns whether an expression might take more work than is allowed."""
         return self._work.steps(expr, self.most) > MAX_WORK
+
+    def is_quick(self, expr: Expr) -> bool:
+        """Returns whether an expression takes so little work that it may be worked out while code
+        is written."""
+        return self._work.steps(expr, self.most) <= QUICK
 
     def known_size(self, expr: Expr) -> int | None:
         """Returns the most items of a value, copies counted, 1 for what is no collection; None
@@ -127,7 +135,13 @@ def independent_parts(exprs: Iterable[Expr], names: set[str], *, reads: bool) ->
                 always = (source,)
             case ex.Table(keys=keys):
                 always = keys
-            case _:
+            case (
+                ex.Const() | ex.Read() | ex.LastBy() | ex.Past() | ex.Local() | ex.Me()
+                | ex.Stream() | ex.Apply() | ex.Get() | ex.Field() | ex.Cell() | ex.LetCall()
+                | ex.LetMap() | ex.Build()
+            ):  # fmt: skip
                 always = ex.children(expr)
+            case _:
+                assert_never(expr)
         found += independent_parts(always, names, reads=reads)
     return found

@@ -16,12 +16,17 @@ from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.facts import GameFacts, facts_of
 from gamedsl.engine.codegen.program import ProgramWriter, zeros
 from gamedsl.engine.codegen.work import Work, roots
-from gamedsl.engine.codegen.writer import CodeLines, Module, UnsupportedError
+from gamedsl.engine.codegen.writer import (
+    CodeLines,
+    Module,
+    UnsupportedError,
+)
 from gamedsl.engine.flow import FlatProgram, flatten
 from gamedsl.ir.expr import Expr, Stream, expressions_in
 from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.program import Entry
 from gamedsl.ir.types import Number
+from gamedsl.storage.characters import blanked
 
 HEAD = '''\
 """{name}, as Python; made by `gamedsl.engine.codegen` from its rules.
@@ -50,6 +55,7 @@ EMPTY_SLOTS = {
     "b": "EMPTY",  # its values by seat
     "m": "None",  # the cells of a grid that hold each value
     "l": "UNKNOWN",  # whose line there is in it
+    "g": "None",  # the connected components of the cells that hold each value
     "n": "0",  # the passes of a loop that have begun
     "i": "()",  # what it goes through
     "t": "None",  # how often
@@ -185,7 +191,7 @@ def _assemble(ir: GameIR, run: FlatProgram, module: Module, facts: GameFacts) ->
 
 def headed(ir: GameIR, text: str, play: str = "") -> str:
     """Returns the text of a module below its imports; `play` are those that only the rules need."""
-    shown = "".join(c if c.isprintable() and c not in '"\\' else " " for c in ir.name)
+    shown = blanked(re.sub(r'["\\]', " ", ir.name))
     used = set(re.findall(r"\w+", text))
     imports = ",\n    ".join(name for name in support.__all__ if name in used or name == "Bag")
     return HEAD.format(name=shown, hash=ir.rules_hash, play=play, imports=imports) + text

@@ -101,9 +101,10 @@ class OptionWriter:
             return places == sorted(places)
         if not isinstance(source, Apply):
             return False
-        if source.function == "others":
+        row = BUILTINS[source.function]
+        if row.flow.elements == "others":
             return listed == [seat for seat in self._make.seats if seat in listed]
-        return source.function in ("empty", "cells", "slots", "..") and listed == sorted(listed)
+        return row.order == "ascending" and listed == sorted(listed)
 
     def _elements(self, source: Expr, scope: CodeScope) -> str:
         """Code to go through a collection whose order does not matter, each item once or more."""
@@ -282,7 +283,7 @@ def _nested(row: dict[Any, int], depth: int) -> Any:
 
 
 def _is_distinct(source: Expr) -> bool:
-    if isinstance(source, Apply) and BUILTINS[source.function].distinct:
+    if isinstance(source, Apply) and BUILTINS[source.function].order != "any":
         return True
     if isinstance(source, Const) and isinstance(source.value, tuple):
         return len(set(source.value)) == len(source.value)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.engine.chance import Lottery, Single, list_outcomes, pick_outcome
 from gamedsl.engine.declared_infoset import key_of_names
-from gamedsl.engine.kernel import Amounts, Ask, Kind, Outcome
+from gamedsl.engine.kernel import LONGEST_MOVE, Amounts, Ask, Kind, Outcome
 from gamedsl.ir.outcome import Settlement
 from gamedsl.prompting.events import SILENCE, Seen, appended, occurrences
 
@@ -31,6 +31,15 @@ of seat to the name that it sees); the step, the seat and the name of the event.
 UNASKED: tuple[Any, tuple[Ask, ...]] = ((), ())
 NOTHING: Lottery = Single((), ())
 """The lottery before the first draw."""
+
+
+def follow(play: Play, go: Go) -> None:
+    """Runs functions of a state until one stops. Raises OverflowError after `LONGEST_MOVE`."""
+    for _ in range(LONGEST_MOVE):
+        if go is None:
+            return
+        go = go(play)
+    raise OverflowError
 
 
 class Play(ABC):
@@ -96,9 +105,7 @@ class Play(ABC):
         self._seen = {}
         self._asks = UNASKED
         try:
-            go = self._begin()
-            while go is not None:
-                go = go(self)
+            follow(self, self._begin())
         except Exception:
             self._replay()
 
@@ -137,9 +144,7 @@ class Play(ABC):
     def _take(self, places: tuple[int, ...]) -> None:
         self._moves = places, self._moves
         try:
-            go = self._site.take(self, places)
-            while go is not None:
-                go = go(self)
+            follow(self, self._site.take(self, places))
         except Exception:
             self._replay()
 
@@ -151,9 +156,7 @@ class Play(ABC):
 
     def _bring(self, value: Any) -> None:
         try:
-            go = self._site.take(self, value)
-            while go is not None:
-                go = go(self)
+            follow(self, self._site.take(self, value))
         except Exception:
             self._replay()
 
@@ -170,9 +173,7 @@ class Play(ABC):
             places = (self._places[0][number],)
         self._moves = places, self._moves
         try:
-            go = self._site.take(self, places)
-            while go is not None:
-                go = go(self)
+            follow(self, self._site.take(self, places))
         except Exception:
             self._replay()
 

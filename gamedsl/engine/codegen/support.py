@@ -17,6 +17,7 @@ from gamedsl.engine.storage import misfit, nested, part, stored, with_less, with
 from gamedsl.ir.builtins import BUILTINS, exact, values
 from gamedsl.ir.builtins_base import MAX_BITS
 from gamedsl.ir.builtins_grids import lanes
+from gamedsl.ir.graphs import Graph, NodeSet, graph_of, is_connected
 from gamedsl.ir.types import Type
 from gamedsl.ir.values import Bag, name_of
 
@@ -30,6 +31,7 @@ __all__ = [
     "at_most",
     "beyond",
     "cells_of",
+    "component_at",
     "draw_from",
     "draw_one",
     "end",
@@ -42,8 +44,12 @@ __all__ = [
     "in_range",
     "in_range_or_none",
     "known_as",
+    "graph_of",
+    "grouped",
+    "is_connected",
     "lined",
     "lines_through",
+    "linked",
     "name_of",
     "nested",
     "pairs",
@@ -306,6 +312,42 @@ def lined(
     found = BUILTINS["line"].run(cells, length, rows, columns)
     setattr(state, line, found)
     return found
+
+
+Components = dict[Any, tuple[NodeSet, ...]]
+"""The connected components of the cells that hold each value but none."""
+
+
+def grouped(state: Any, slot: str, cells: tuple[Any, ...], graph: Graph) -> Components:
+    """Returns the connected components of a grid, and caches them in a slot of the state."""
+    held = {value for value in cells if value is not None}
+    found = {value: graph.components(graph.holding(cells, value)) for value in held}
+    setattr(state, slot, found)
+    return found
+
+
+def linked(components: Components, value: Any, at: int, graph: Graph) -> Components:
+    """Returns the components after an empty cell is filled: those beside it become one."""
+    near, merged, apart = graph.near[at], 1 << at, []
+    for each in components.get(value, ()):
+        if each & near:
+            merged |= each
+        else:
+            apart.append(each)
+    return {**components, value: (merged, *apart)}
+
+
+def component_at(
+    components: Components, cells: tuple[Any, ...], node: Any, graph: Graph
+) -> frozenset[Any]:
+    """Returns the component of a cell: of an empty one, by a search."""
+    at = graph.place(node)
+    value = cells[at]
+    if value is None:
+        found = graph.reachable(1 << at, graph.holding(cells, None))
+    else:
+        found = next(each for each in components[value] if each >> at & 1)
+    return frozenset(graph.listed(found))
 
 
 def remembered(memo: dict[Any, Any], make: Callable[..., Any], key: tuple[Any, ...]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.bounds.expressions import Interpreter
 from gamedsl.ir.abstract_values import of_type
@@ -17,10 +17,22 @@ from gamedsl.ir.evaluate import MAX_WORK
 from gamedsl.ir.expr import (
     Apply,
     Build,
+    Cell,
     Collect,
+    Const,
     Expr,
+    Field,
+    Get,
+    If,
+    LastBy,
     LetCall,
     LetMap,
+    Local,
+    Logic,
+    Me,
+    Past,
+    Read,
+    Stream,
     Table,
     children,
 )
@@ -70,7 +82,13 @@ class Work:
             case Table(keys=keys, cells=cells):
                 longest = max((self.steps(cell, largest) for cell in cells.values()), default=0)
                 return sum(self.steps(key, largest) for key in keys) + longest
-        return inside
+            case (
+                Const() | Read() | LastBy() | Past() | Local() | Me() | Stream() | Logic() | If()
+                | Get() | Field() | Cell() | Build()
+            ):  # fmt: skip
+                return inside
+            case _:
+                assert_never(expr)
 
     def _let_steps(self, name: str, largest: int) -> int:
         if (name, largest) not in self._of_lets:

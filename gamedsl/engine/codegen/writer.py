@@ -13,6 +13,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.ir import types
 from gamedsl.ir.types import Type
 from gamedsl.ir.values import Bag
+from gamedsl.storage.characters import blanked
 
 
 class UnsupportedError(Exception):
@@ -82,9 +83,17 @@ class Module:
         self._later.append(line)
 
     def text(self) -> str:
-        """Returns all constants and functions."""
-        functions = [function.text() for function in joined(self._functions)]
-        parts = ("\n".join(self._constants) + "\n", *functions, "\n".join(self._later))
+        """Returns all constants and functions.
+
+        Raises `UnsupportedError` for a line that Python could read as several: what is executed is
+        what this package wrote, whatever stands in the names and texts of a game.
+        """
+        functions = joined(self._functions)
+        lines = [line for function in functions for _, line in function.lines]
+        if not all(map(str.isprintable, (*self._constants, *lines, *self._later))):
+            raise UnsupportedError("a character that does not print")
+        texts = [function.text() for function in functions]
+        parts = ("\n".join(self._constants) + "\n", *texts, "\n".join(self._later))
         return "\n\n".join(parts) + "\n"
 
 
@@ -114,9 +123,8 @@ class CodeLines:
         if span is None or not span.source.text:
             return
         text = span.text.splitlines()[:1]
-        shown = "".join(c if c.isprintable() else " " for c in (text[0] if text else ""))
         file = re.split(r"[/\\]", span.source.name)[-1]
-        self(f"# {file}:{span.line}: {shown[:80]}")
+        self(f"# {blanked(file)}:{span.line}: {blanked(text[0] if text else '')[:80]}")
 
     def begin(self, name: str, empty: str, code: str) -> None:
         """Adds to a list; if it has only just been begun, begin it with this."""

@@ -6,9 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from gamedsl.diagnostics.fixes import Fix, respell
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.schema.tagged_unions import MOST_KEYS, STEP_HEADS
+from gamedsl.frontend.source.edits import add_entry
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 _ASKING = (["choose"], ["say"])
@@ -66,7 +68,7 @@ def _nobody_chooses(step: Mapping, problems: Problems) -> None:
         "`role` is missing",
         step.entries[0].key.span,
         why=f"a `{_heads(step)[0]}` step needs `role`, or an `each` of roles around it",
-        help="add `role: all`",
+        help=Fix("add `role: all`", add_entry(step.entries[0].key.span, "role: all")),
     )
 
 
@@ -113,7 +115,7 @@ def check_params(root: Mapping, problems: Problems) -> None:
                     f"unknown key `{inner.key.text}`",
                     inner.key.span,
                     why="not a key of a param",
-                    help="did you mean `default`?",
+                    help=respell(inner.key.span, "default"),
                 )
 
 

@@ -11,12 +11,15 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
+from gamedsl.diagnostics.fixes import Fix, Help, respell, substitute
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.schema import tagged_unions
 from gamedsl.frontend.schema.tagged_unions import MOST_KEYS, head_of
 from gamedsl.frontend.schema.wording import describe, listed, sample, yaml_text
+from gamedsl.frontend.source.cut_expressions import LISTED_WORDS
+from gamedsl.frontend.source.edits import add_entry, delete_item, respell_key
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 
@@ -64,9 +67,32 @@ def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
     if error.schema.get("pattern", "").startswith("^[a-z]["):
         near = near.lower()
     place = "place" in wanted
-    fix = f"write `{near}`" if near[:1].isalpha() and len(near) < 60 and not place else ""
+    fits = near[:1].isalpha() and len(near) < 60 and not place
+    fix = substitute(node.span, near, f"write `{near}`") if fits else ""
     what = f"`{text}`" if text else "the empty text"
     problems.add("GD0106", f"{what} is not a name", node.span, why=f"wants {wanted}", help=fix)
+
+
+_ELSEWHERE = {
+    "agents": "roles", "players": "roles", "description": "about", "summary": "about",
+    "title": "about", "instructions": "rules", "parameters": "params", "constants": "params",
+    "states": "state", "variables": "state", "moves": "actions", "steps": "turns",
+    "phases": "turns", "utilities": "payoffs", "utility": "payoffs", "returns": "payoffs",
+    "definitions": "let", "functions": "let", "observations": "view",
+}  # fmt: skip
+"""Sections of files of other tools, and what ours are called."""
+
+_JUDGES = ("judge", "judges", "referee", "evaluator", "grader")
+
+
+def _section_help(key: Scalar, known: list[str]) -> Help:
+    """Returns the fix of an unknown key: the one that was meant, by its letters or its meaning."""
+    name = key.text.lower()
+    if name in _JUDGES and "referees" in known and not did_you_mean(name, known):
+        return f"who judges acts as a role does: write `referees: [{name}]`, and a step for it"
+    meant = _ELSEWHERE.get(name)
+    near = did_you_mean(name, known) or (meant if meant in known and "turns" in known else None)
+    return respell_key(key.span, near, f"known: {', '.join(known)}")
 
 
 def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
@@ -81,13 +107,12 @@ def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problem
     unknown = (each for each in node.entries if each.key.text not in {*known, *told})
     for each in islice(unknown, MOST_KEYS):
         name = each.key.text
-        near = did_you_mean(name, known)
         problems.add(
             "GD0101",
             f"unknown key `{name}`",
             each.key.span,
             why=f"not a key of {error.schema.get('says', 'this map')}",
-            help=f"did you mean `{near}`?" if near else f"known: {', '.join(known)}",
+            help=_section_help(each.key, known),
         )
 
 
@@ -110,8 +135,14 @@ def missing(name: str, part: dict[str, Any], node: Mapping, what: Any, problems:
         f"`{name}` is missing",
         head_of(node),
         why=f"{what or 'this map'} needs `{name}`",
-        help=f"add `{name}: {sample(name, part)}`",
+        help=_added(node, f"{name}: {sample(name, part)}"),
     )
+
+
+def _added(node: Mapping, entry: str) -> Fix:
+    """Returns the fix that adds an entry to a map; a value to be filled in is not written."""
+    edits = () if "<" in entry else add_entry(head_of(node), entry)
+    return Fix(f"add `{entry}`", edits)
 
 
 def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
@@ -131,7 +162,7 @@ def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems)
         f"{what} wants {wanted}, and this is {describe(node)}",
         _first_line(node),
         why=describe(node),
-        help=_quote_help(node, wanted),
+        help=listed_words(node, wanted) or _quote_help(node, wanted),
     )
 
 
@@ -141,12 +172,21 @@ def _first_line(node: Node) -> Span:
     return node.span
 
 
-def _quote_help(node: Node, wanted: str) -> str:
+def listed_words(node: Node, wanted: str) -> Help:
+    """Returns the fix of words that are to be a list and have no brackets."""
+    if not wanted.startswith("a list") or not isinstance(node, Scalar):
+        return ""
+    if not LISTED_WORDS.fullmatch(node.text):
+        return ""
+    return substitute(node.span, f"[{node.text}]", f"a list has brackets: `[{node.text}]`")
+
+
+def _quote_help(node: Node, wanted: str) -> Help:
     if not isinstance(node, Scalar) or node.value is None:
         return ""
     named = wanted.startswith("a name") and node.text.isidentifier()
     if named or wanted.startswith("a text"):
-        return f'write quotes if it is text: "{node.text}"'
+        return substitute(node.span, f'"{node.text}"', f'write quotes if it is text: "{node.text}"')
     return ""
 
 
@@ -167,14 +207,15 @@ def _not_one_of(error: Any, node: Node, entry: Entry | None, problems: Problems)
         f"{what} is one of {listed(allowed)}, not `{text}`",
         _first_line(node),
         why="none of these",
-        help=f"did you mean `{near}`?" if near else f"write `{allowed[0]}`",
+        help=respell(node.span, near, substitute(node.span, allowed[0], f"write `{allowed[0]}`")),
     )
 
 
 def _too_small(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
     what = f"`{entry.key.text}`" if entry is not None else "this number"
     message = f"{what} must be at least {error.validator_value}"
-    fix = f"write `{error.validator_value}` or more"
+    least = str(error.validator_value)
+    fix = substitute(node.span, least, f"write `{least}` or more")
     problems.add("GD0104", message, node.span, why="too small", help=fix)
 
 
@@ -202,7 +243,7 @@ def _repeated(error: Any, node: Node, entry: Entry | None, problems: Problems) -
                 item.span,
                 why="the second time",
                 notes=(Note(first.span, "the first time"),),
-                help="delete one of the two",
+                help=Fix("delete one of the two", delete_item(item.span)),
             )
 
 

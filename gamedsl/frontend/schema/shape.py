@@ -14,11 +14,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from gamedsl.diagnostics.fixes import Fix
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.frontend.schema.key_rules import check_actions, check_params, check_steps
 from gamedsl.frontend.schema.schema_errors import missing, translate
 from gamedsl.frontend.schema.tagged_unions import head_of
 from gamedsl.frontend.schema.validator import fits, repeats
+from gamedsl.frontend.source.edits import add_entry
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 
 MOST_ERRORS = 100
@@ -124,7 +126,9 @@ def check_complete(
             "this game says neither `protocol` nor `turns`: nobody would ever move",
             head_of(root),
             why="without either",
-            help="add `protocol: simultaneous`",
+            help=Fix(
+                "add `protocol: simultaneous`", add_entry(head_of(root), "protocol: simultaneous")
+            ),
         )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence as Items
 from itertools import islice
 from typing import Any, NamedTuple
 
+from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -131,7 +132,7 @@ def no_head(family: str, branches: Items[Branch], node: Mapping, problems: Probl
             f"unknown key `{name}`",
             strangers[0].key.span,
             why=f"not a key of {'a state variable' if family == 'state' else 'a step'}",
-            help=f"did you mean `{guess}`?" if guess else f"one of these: {', '.join(heads)}",
+            help=respell(strangers[0].key.span, guess, f"one of these: {', '.join(heads)}"),
         )
         return
     word = did_you_mean(near.key.text, heads) if near else None
@@ -140,7 +141,7 @@ def no_head(family: str, branches: Items[Branch], node: Mapping, problems: Probl
         f"{words.none} {listed(heads)}",
         near.key.span if near else head_of(node),
         why="no head" if words.code == "GD0109" else "none of these",
-        help=f"did you mean `{word}`?" if word else words.example,
+        help=respell(near.key.span, word) if near else words.example,
     )
 
 
@@ -182,7 +183,7 @@ def reserved_field(name: str, span: Span, problems: Problems, *notes: Note) -> N
         why="reserved: it makes a type of another kind",
         notes=notes,
         help="choose another name for the field"
-        if name in ("values", "cell", "fresh", "file", "take")
+        if name in ("values", "cell", "nodes", "fresh", "file", "take", "per", "of")
         else "choose another name; bags, lists, sets and grids are declared under `state`",
     )
 

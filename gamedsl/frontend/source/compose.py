@@ -25,13 +25,18 @@ from yaml.parser import Parser
 from yaml.reader import Reader
 from yaml.scanner import Scanner
 
+from gamedsl.diagnostics.fixes import Help, substitute
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.frontend.source import cut_expressions, scalars
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.storage.characters import find_refused
 
 MAX_DEPTH = 100
 MAX_ALIASED = 10_000
+MAX_VALUES = 100_000
+"""Values of a file: a file of a mebibyte that is all commas would take half a minute."""
+
 MOST_PROBLEMS = 100
 
 
@@ -80,7 +85,10 @@ class _StopError(Exception):
 
 
 def compose(source: Source, problems: Problems) -> Node | None:
-    """The one document of a source; None where there is none or its syntax is broken."""
+    """The one document of a source; None where there is none, its syntax is broken, or it has a
+    character that no source may have."""
+    if not check_characters(source, problems):
+        return None
     composer = _Composer(source, problems)
     try:
         events = _Events(source.text)
@@ -102,6 +110,23 @@ def compose(source: Source, problems: Problems) -> Node | None:
     return composer.root
 
 
+def check_characters(source: Source, problems: Problems, words: bool = False) -> bool:
+    """Whether a file has only characters that it may have; reported if not. A list of `words` has
+    no quotes in which another could be written as an escape."""
+    at = find_refused(source.text)
+    if at is None:
+        return True
+    char = ord(source.text[at])
+    can_escape = not words and find_refused(chr(char), separators=True) is None
+    escaped = f', or write it in double quotes as "\\u{char:04x}"' if can_escape else ""
+    problems.add(
+        "GD0007", f"the character U+{char:04X} may not stand in a file", Span(source, at, at + 1),
+        why="invisible here",
+        help=substitute(Span(source, at, at + 1), "", f"delete it{escaped}"),
+    )  # fmt: skip
+    return False
+
+
 class _Composer:
     def __init__(self, source: Source, problems: Problems) -> None:
         self.source = source
@@ -110,6 +135,7 @@ class _Composer:
         self.stack: list[_Frame] = []
         self.anchors: dict[str, _Anchored] = {}
         self.aliased = 0
+        self.values = 0
         self.documents = 0
 
     def span(self, start: int, end: int) -> Span:
@@ -157,7 +183,7 @@ class _Composer:
             f"`{text[start:end]}` is a YAML tag; tags are not part of the language",
             self.span(start, end),
             why="a value may not begin with `!`",
-            help=cut_expressions.tag_fix(text[start:end]),
+            help=cut_expressions.tag_fix(text[start:end], self.span(start, end)),
         )
 
     def _scalar(self, event: ScalarEvent) -> Scalar:
@@ -170,7 +196,7 @@ class _Composer:
         whole = raw if style not in ("|", ">") else self.source.text[start : _end(event)]
         offsets = scalars.offsets_of(whole, start, text, style)
         if style:
-            self._check_surrogates(text, span)
+            self._check_escapes(text, span, offsets)
             return Scalar(text, text, span, offsets)
         try:
             scalar = Scalar(scalars.resolve(text), text, span, offsets)
@@ -179,7 +205,12 @@ class _Composer:
             return scalar
         except scalars.NotFiniteError:
             message = f"`{text}` is not a number here: every number is finite and exact"
-            self.problems.add("GD0023", message, span, help=f'for text, write "{text}"')
+            self.problems.add(
+                "GD0023",
+                message,
+                span,
+                help=substitute(span, f'"{text}"', f'for text, write "{text}"'),
+            )
         except scalars.TooLargeError:
             most, exponent = scalars.MAX_DIGITS, scalars.MAX_EXPONENT
             message = f"a number has at most {most} digits and an exponent within {exponent}"
@@ -201,11 +232,25 @@ class _Composer:
                 end -= 1
         return start, end
 
-    def _check_surrogates(self, text: str, span: Span) -> None:
-        if any("\ud800" <= char <= "\udfff" for char in text):
+    def _check_escapes(
+        self, text: str, span: Span, offsets: tuple[int, ...] | range | None
+    ) -> None:
+        """Reports characters that no text may have, which escapes can name: prompts, labels and
+        what is printed are made of texts."""
+        at = find_refused(text, separators=True)
+        if at is None:
+            return
+        place = self.span(offsets[at], offsets[at] + 2) if offsets else span
+        if "\ud800" <= text[at] <= "\udfff":
             message = "this escape names half a character (a surrogate)"
             fix = "write the character itself, or `\\U` and eight digits"
             self.problems.add("GD0021", message, span, help=fix)
+            return
+        message = f"the character U+{ord(text[at]):04X} may not stand in a text"
+        why = "nobody who reads the text sees it, and a terminal obeys it"
+        self.problems.add(
+            "GD0007", message, place, why=why, help=substitute(place, "", "delete it")
+        )
 
     def _open(self, event: SequenceStartEvent | MappingStartEvent) -> None:
         self._check_tag(event)
@@ -260,7 +305,8 @@ class _Composer:
         if found is None:
             inside = any(frame.anchor == name for frame in self.stack)
             fact = "stands inside what it refers to" if inside else "refers to no `&` before it"
-            fix = f'for text or an expression, write quotes: "{place.text}"'
+            text = f'for text or an expression, write quotes: "{place.text}"'
+            fix = substitute(place, f'"{place.text}"', text)
             self.problems.add("GD0025", f"`*{name}` {fact}", place, why="an alias", help=fix)
             self._add(Scalar(place.text, place.text, place), 1, 0, None, False)
             return
@@ -282,6 +328,12 @@ class _Composer:
         plain: bool,
         end: int | None = None,
     ) -> None:
+        self.values += 1
+        if self.values > MAX_VALUES:
+            message = f"`{self.source.name}` has more than {MAX_VALUES} values"
+            fix = "keep long tables in data files of their own"
+            self.problems.add("GD0003", message, node.span, why="one more", help=fix)
+            raise _StopError
         if anchor is not None:
             self.anchors[anchor] = _Anchored(node, size, height)
         if not self.stack:
@@ -314,11 +366,14 @@ class _Composer:
         """A key as it enters a map; None (with a problem) where it cannot be one."""
         if not isinstance(node, Scalar):
             start = node.span.start
-            fix = "write a name before the colon"
+            fix: Help = "write a name before the colon"
             if start > 0 and self.source.text.startswith("{{", start - 1):
                 text = self.source.text[start - 1 : node.span.end + 1]
                 quoted = cut_expressions.quoted(text)
-                fix = f"write quotes around a text that begins with braces: {quoted}"
+                fix = substitute(
+                    self.span(start - 1, node.span.end + 1), quoted,
+                    f"write quotes around a text that begins with braces: {quoted}",
+                )  # fmt: skip
             message = "a key is a name or a number, not a list or a map"
             self.problems.add("GD0015", message, node.span, why="stands as a key", help=fix)
             return None

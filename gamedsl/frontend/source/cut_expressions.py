@@ -9,12 +9,16 @@ from __future__ import annotations
 
 import re
 
+from gamedsl.diagnostics.fixes import Fix, Help, substitute
 from gamedsl.diagnostics.model import Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 
 _REACH = 40  # parts of one expression; more are not looked at
 _MOST_TRIES = 100  # openings of one collection that are followed; a bound on hostile files
+LISTED_WORDS = re.compile(r"[\w.+-]+(?:\s*,\s*[\w.+-]+)+")
+"""Words and numbers with commas between them: a list without its brackets."""
+
 _QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 
 
@@ -70,7 +74,11 @@ def check_comment(node: Scalar, problems: Problems) -> None:
         "YAML cuts this text at ` #` and takes the rest for a comment",
         Span(source, hash_at, hash_at + 1),
         why="begins a comment",
-        help=f"write quotes around it: {quoted(node.text + rest.rstrip())}",
+        help=substitute(
+            Span(source, node.span.start, end + len(rest.rstrip())),
+            quoted(node.text + rest.rstrip()),
+            f"write quotes around it: {quoted(node.text + rest.rstrip())}",
+        ),
     )
 
 
@@ -101,7 +109,7 @@ def _closing(parts: list[str]) -> int:
 def _valueless(node: Mapping, at: int) -> int:
     """Counts the keys without a colon that follow an entry whose value is unquoted text."""
     value = node.entries[at].value
-    if not isinstance(value, Scalar) or not isinstance(value.value, str) or not _plain(value):
+    if not isinstance(value, Scalar) or not _plain(value):
         return 0
     count = 0
     for entry in node.entries[at + 1 :]:
@@ -125,12 +133,14 @@ def _only_keys(node: Mapping, problems: Problems) -> bool:
     for key in bare:
         name, colon, value = key.text.partition(":")
         if colon and value:
-            message, fix = "a colon needs a space after it", f"write `{name}: {value}`"
+            message, new = "a colon needs a space after it", f"{name}: {value}"
+            fix = substitute(key.span, new, f"write `{new}`")
         elif len(bare) == len(node.entries):
             listed = ", ".join(key.text for key in bare)
-            message, fix = f"`{key.text}` has no value", f"for a list, write `[{listed}]`"
+            message = f"`{key.text}` has no value"
+            fix = substitute(node.span, f"[{listed}]", f"for a list, write `[{listed}]`")
         else:
-            message, fix = f"`{key.text}` has no value", f"write `{key.text}: <value>`"
+            message, fix = f"`{key.text}` has no value", Fix(f"write `{key.text}: <value>`")
         problems.add("GD0014", message, key.span, why="a key of this map", help=fix)
         if colon or len(bare) == len(node.entries):
             break
@@ -139,20 +149,26 @@ def _only_keys(node: Mapping, problems: Problems) -> bool:
 
 def _cut(key: Scalar | None, whole: Span, problems: Problems) -> None:
     text = " ".join(whole.text.split())
+    before = f"{key.text}: " if key else ""
+    fix = substitute(whole, quoted(text), f"write quotes around it: {before}{quoted(text)}")
+    if key and LISTED_WORDS.fullmatch(text):
+        said = f"for a list, write {before}[{text}]; for a text, {before}{quoted(text)}"
+        fix = substitute(whole, f"[{text}]", said)
     problems.add(
         "GD0016",
         "YAML cuts this text at its comma" + (" into several keys" if key else ""),
         whole,
         why="between `{` and `}`" if key else "between `[` and `]`",
-        help=f"write quotes around it: {key.text + ': ' if key else ''}{quoted(text)}",
+        help=fix,
     )
 
 
-def tag_fix(tag: str) -> str:
-    """The remedy for a value that begins with `!`."""
+def tag_fix(tag: str, place: Span) -> Help:
+    """Returns the remedy for a value that begins with `!`."""
     word = tag[1:]
     if word.isidentifier():
-        return f'for negation write `not {word}`; for text write quotes: "{tag}"'
+        text = f'for negation write `not {word}`; for text write quotes: "{tag}"'
+        return substitute(place, f"not {word}", text)
     return "put the value in quotes, or delete the tag"
 
 

@@ -1,24 +1,53 @@
 """From a path to a tree of places: the only door through which text enters the compiler.
 
 Whatever the file holds, the outcome is a tree or problems: no input raises. A file is refused by
-its size before it is read, and by its depth before it is composed.
+its size before it is read, and by its depth before it is composed. What a file names is read below
+the folder of that file alone, since whoever wrote it may be a stranger to whoever compiles it.
 """
 
 from __future__ import annotations
 
 import os
-import re
-import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from itertools import islice
 from pathlib import Path
 
+from gamedsl.diagnostics.fixes import Help, respell
 from gamedsl.diagnostics.model import Problems
 from gamedsl.diagnostics.spans import Source, Span
-from gamedsl.frontend.source.nodes import Mapping
+from gamedsl.frontend.source.nodes import Mapping, Scalar
+from gamedsl.storage.reader import FileRefused, read_bytes, read_text, resolve
 
 MAX_BYTES = 1 << 20
-_REFUSED = (
-    "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
-)
+"""Bytes of a YAML file."""
+
+PACKAGED = Path(__file__).parents[2] / "_library"
+"""The folder of the shipped files in an installed package, where an installer may have put links to
+a folder of its own."""
+
+_MOST_NEIGHBOURS = 1000
+"""Files of a folder among which a misspelt one is looked for."""
+
+_recorded: ContextVar[dict[Path, str] | None] = ContextVar("recorded", default=None)
+
+
+@contextmanager
+def recording() -> Iterator[dict[Path, str]]:
+    """Yields a map that receives each file that is read meanwhile, with its text."""
+    files: dict[Path, str] = {}
+    token = _recorded.set(files)
+    try:
+        yield files
+    finally:
+        _recorded.reset(token)
+
+
+def _record(path: Path, source: Source) -> None:
+    files = _recorded.get()
+    if files is not None:
+        files[path] = source.text
 
 
 def display_name(path: Path | str) -> str:
@@ -40,39 +69,101 @@ def from_text(name: str, text: str) -> Source:
 def read(path: Path | str, problems: Problems) -> Source | None:
     """The text of a file, or None with a problem."""
     name = display_name(path)
-    place = Span(Source(name, ""), 0, 0)
     try:
-        info = Path(path).stat()
-        if stat.S_ISDIR(info.st_mode):
-            problems.add("GD0002", f"`{name}` is a folder, not a file", place, help=_inside(path))
-            return None
-        if not stat.S_ISREG(info.st_mode):
-            problems.add("GD0002", f"`{name}` is not a regular file", place)
-            return None
-        data = b""
-        if info.st_size <= MAX_BYTES:
-            with Path(path).open("rb") as stream:
-                data = stream.read(MAX_BYTES + 1)
-    except (FileNotFoundError, NotADirectoryError, ValueError):
-        problems.add("GD0001", f"there is no file `{name}`", place, help=_similar(path))
-        return None
-    except OSError as error:
-        reason = (error.strerror or "unknown reason").lower()
-        problems.add("GD0006", f"`{name}` cannot be read: {reason}", place)
-        return None
-    size = max(info.st_size, len(data))
-    if size > MAX_BYTES:
-        problems.add(
-            "GD0003",
-            f"`{name}` has {size} bytes; a file may have at most {MAX_BYTES}",
-            place,
-            help="keep long texts and tables in data files of their own",
-        )
+        data = read_bytes(path, limit=MAX_BYTES)
+    except FileRefused as error:
+        report_refused(path, error, problems)
         return None
     source = _decode(name, data, problems)
     if source is not None:
         source.folder = Path(path).parent
+        _record(Path(path), source)
     return source
+
+
+def read_named(file: Scalar, limit: int, problems: Problems) -> Source | None:
+    """Returns the text of a file that a game names, of at most `limit` bytes; None with a problem.
+
+    Its path starts at the folder of the file that the scalar is written in, and leads to a regular
+    file below it: see `gamedsl.storage.reader.resolve`.
+    """
+    folder = file.span.source.folder
+    path = folder / file.text
+    try:
+        text = read_text(path, limit=limit, below=bounds_of(folder))
+    except FileRefused as error:
+        problems.add(
+            "GD0424", f"`{file.text}` cannot be read", file.span,
+            why=error.reason, help=_named_fix(file, error),
+        )  # fmt: skip
+        return None
+    source = from_text(display_name(path), text)
+    source.folder = path.parent
+    _record(path, source)
+    return source
+
+
+def bounds_of(folder: Path) -> Path | None:
+    """Returns the folder below which the files must lie that a file in `folder` names: that one;
+    None where it is part of the installed package."""
+    return None if folder.is_relative_to(PACKAGED) else folder
+
+
+def _named_fix(file: Scalar, error: FileRefused) -> Help:
+    match error.kind:
+        case "outside" | "hidden":
+            name = Path(file.text).name.lstrip(".")
+            return f"copy it into the folder of this file, and write `file: {name}`"
+        case "root":
+            return "move the game and its files into a folder of their own"
+        case "text":
+            return "save the file as UTF-8"
+        case "large":
+            return "leave out what the game does not need"
+        case "missing":
+            near = _neighbour(Path(file.text), file.span.source.folder)
+            return respell(file.span, str(near) if near else None, _RELATIVE)
+        case _:
+            return _RELATIVE
+
+
+_RELATIVE = "a path is relative to the file that names it"
+
+
+def _neighbour(path: Path, folder: Path) -> Path | None:
+    """Returns the path, from a folder, of the file that a missing one resembles."""
+    from gamedsl.diagnostics.suggest import did_you_mean
+
+    there, below = (folder / path).parent, bounds_of(folder)
+    try:
+        if below is not None and there != below:
+            resolve(there, below)
+        with os.scandir(there) as entries:
+            names = [entry.name for entry in islice(entries, _MOST_NEIGHBOURS)]
+    except (OSError, ValueError):
+        return None
+    near = did_you_mean(path.name, sorted(name for name in names if name[0] != "."))
+    return path.with_name(near) if near else None
+
+
+def report_refused(path: Path | str, error: FileRefused, problems: Problems) -> None:
+    """Reports a file that was named to a command and cannot be read."""
+    name = display_name(path)
+    place = Span(Source(name, ""), 0, 0)
+    match error.kind:
+        case "missing" | "path":
+            problems.add("GD0001", f"there is no file `{name}`", place, help=_similar(path))
+        case "folder":
+            problems.add("GD0002", f"`{name}` is a folder, not a file", place, help=_inside(path))
+        case "special":
+            problems.add("GD0002", f"`{name}` is not a regular file", place)
+        case "large":
+            problems.add(
+                "GD0003", f"`{name}` has {error.size} bytes; a file may have at most {MAX_BYTES}",
+                place, help="keep long texts and tables in data files of their own",
+            )  # fmt: skip
+        case _:
+            problems.add("GD0006", f"`{name}` cannot be read: {error.reason}", place)
 
 
 def _decode(name: str, data: bytes, problems: Problems) -> Source | None:
@@ -119,17 +210,6 @@ def _inside(path: Path | str) -> str:
 
 def parse(source: Source, problems: Problems) -> Mapping | None:
     """The tree of a source, or None with problems."""
-    at = _refused_character(source.text)
-    if at is not None:
-        char = ord(source.text[at])
-        problems.add(
-            "GD0007",
-            f"the character U+{char:04X} may not stand in a file",
-            Span(source, at, at + 1),
-            why="invisible here",
-            help=f'delete it, or write it in double quotes as "\\u{char:04x}"',
-        )
-        return None
     from gamedsl.frontend.source.compose import compose
 
     mine = Problems()
@@ -147,12 +227,3 @@ def parse(source: Source, problems: Problems) -> Mapping | None:
         )
         return None
     return root
-
-
-def _refused_character(text: str) -> int | None:
-    """Returns the offset of the first character that no file may contain, such as a control
-    character."""
-    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
-        return None
-    found = re.search(_REFUSED, text)
-    return found.start() if found else None

@@ -35,8 +35,17 @@ class Scalar:
         if not self.offsets:
             return self.span
         first = self.offsets[min(start, len(self.offsets) - 1)]
-        last = self.offsets[min(max(end - 1, start), len(self.offsets) - 1)] + 1
-        return Span(self.span.source, first, max(last, first))
+        last = self.offsets[min(max(end - 1, start), len(self.offsets) - 1)]
+        return Span(self.span.source, first, max(last + self._written(last), first))
+
+    def _written(self, at: int) -> int:
+        """Returns how many characters of the source one character of a quoted text takes."""
+        text, quote = self.span.source.text, self.span.source.text[self.span.start]
+        if quote == "'" and text[at : at + 2] == "''":
+            return 2
+        if quote == '"' and text[at] == "\\":
+            return {"x": 4, "u": 6, "U": 10}.get(text[at + 1 : at + 2], 2)
+        return 1
 
 
 @dataclass(frozen=True, slots=True)

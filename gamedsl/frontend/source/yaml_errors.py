@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from yaml.error import MarkedYAMLError
 
+from gamedsl.diagnostics.fixes import Edit, Fix, Help, substitute
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.frontend.source.cut_expressions import quoted, tag_fix
@@ -95,9 +96,17 @@ def _without_comment(text: str) -> str:
     return re.split(r"\s#", text)[0].strip()
 
 
-def _quote_fix(case: _Case, at: int) -> str:
-    key, _, value = _value_on_line(case, at)
-    return f"write quotes around it: {key}{quoted(value)}"
+def _quote_fix(case: _Case, at: int) -> Fix:
+    key, start, value = _value_on_line(case, at)
+    place = case.span(start, start + len(value))
+    return substitute(place, quoted(value), f"write quotes around it: {key}{quoted(value)}")
+
+
+def _neighbours_indent(case: _Case, at: int) -> str:
+    """Returns the indentation of the line above a place; of what it begins, two spaces more."""
+    above = case.text[: case.text.rfind("\n", 0, at) + 1].rstrip().rpartition("\n")[2]
+    deeper = "  " if _without_comment(above).endswith(":") else ""
+    return above[: len(above) - len(above.lstrip(" "))] + deeper
 
 
 def _tab(case: _Case) -> bool:
@@ -111,9 +120,15 @@ def _tab(case: _Case) -> bool:
         "a tab stands where YAML wants spaces",
         case.span(case.at, end),
         why="a tab",
-        help="indent with spaces",
+        help=substitute(case.span(case.at, end), _spaces(case), "indent with spaces"),
     )
     return True
+
+
+def _spaces(case: _Case) -> str:
+    """Returns what stands for a tab: an indentation at the start of a line, else one space."""
+    written = case.text[case.text.rfind("\n", 0, case.at) + 1 : case.at]
+    return " " if written.strip() else _neighbours_indent(case, case.at)[len(written) :] or "  "
 
 
 def _reserved(case: _Case) -> bool:
@@ -131,7 +146,7 @@ def _reserved(case: _Case) -> bool:
     return True
 
 
-def _reserved_fix(case: _Case) -> str:
+def _reserved_fix(case: _Case) -> Help:
     if case.char == "-":
         return "begin the list on the next line, or write it as `[a, b]`"
     if _in_flow(case):
@@ -160,7 +175,7 @@ def _anchor(case: _Case) -> bool:
 def _empty_item(case: _Case) -> bool:
     closes = case.char in "]}"
     message = f"`{case.char}` closes nothing" if closes else "nothing stands before this comma"
-    fix = "delete it, or put the text in quotes"
+    fix = substitute(case.here(), "", "delete it, or put the text in quotes")
     case.problems.add("GD0019", message, case.here(), help=fix)
     return True
 
@@ -168,13 +183,12 @@ def _empty_item(case: _Case) -> bool:
 def _colon(case: _Case) -> bool:
     """A second `: ` in a value, or a key where the lines above allow none."""
     if re.search(r"(?:^|[\s{,])[^\s:{,][^:]*: ", case.before) or "{" in case.before:
-        key, _, value = _value_on_line(case, case.at)
         case.problems.add(
             "GD0017",
             "a colon and a space may not stand in unquoted text",
             case.here(),
             why="YAML takes what is before it for a key",
-            help=f"write quotes around it: {key}{quoted(value)}",
+            help=_quote_fix(case, case.at),
         )
         return True
     above = case.text[: max(case.line_start - 1, 0)].rstrip().rpartition("\n")[2]
@@ -198,9 +212,9 @@ def _no_colon(case: _Case, place: Span) -> bool:
     text = place.text
     name, colon, value = text.partition(":")
     if colon and value and not value.startswith(" "):
-        fix = f"put a space after the colon: {name}: {value}"
+        fix = substitute(place, f"{name}: {value}", f"put a space after the colon: {name}: {value}")
     else:
-        fix = f"write `{text.split()[0].rstrip(':') if text.split() else 'name'}: <value>`"
+        fix = Fix(f"write `{text.split()[0].rstrip(':') if text.split() else 'name'}: <value>`")
     message = "this line is neither `name: value` nor a list item"
     case.problems.add("GD0029", message, place, why="no colon and space in it", help=fix)
     return True
@@ -214,9 +228,20 @@ def _quote_open(case: _Case) -> bool:
         f"the quote {quote} is never closed",
         case.span(start, start + 1),
         why="opened here",
-        help=f"close it with {quote}; inside single quotes an apostrophe is written twice",
+        help=Fix(
+            f"close it with {quote}; inside single quotes an apostrophe is written twice",
+            (Edit(_line_end(case, start), quote),),
+        ),
     )
     return True
+
+
+def _line_end(case: _Case, at: int) -> Span:
+    """Returns the empty place behind the text of the line that a place is in."""
+    newline = case.text.find("\n", at)
+    rest = case.text[at : newline if newline >= 0 else len(case.text)]
+    end = at + len(_without_comment(rest))
+    return case.span(end, end)
 
 
 def _escape(case: _Case) -> bool:
@@ -228,7 +253,10 @@ def _escape(case: _Case) -> bool:
         f"`{written}` is not an escape that double quotes know",
         case.span(start, start + 2),
         why="an escape",
-        help="write `\\\\` for a backslash, or use single quotes, where it stands for itself",
+        help=Fix(
+            "write `\\\\` for a backslash, or use single quotes, where it stands for itself",
+            (Edit(case.span(start, start), "\\"),),
+        ),
     )
     return True
 
@@ -255,17 +283,26 @@ def _after_value(case: _Case) -> bool:
     return True
 
 
+_AS_NEIGHBOURS = "indent it by as many spaces as its neighbours"
+
+
 def _indentation(case: _Case) -> bool:
     end = case.text.find("\n", case.at)
     line = _without_comment(case.text[case.at : end if end >= 0 else len(case.text)])
     if line.startswith("- ") and case.what.endswith("'-'"):
-        message, fix = "a list item stands among the keys of a map", "indent it below its key"
+        message = "a list item stands among the keys of a map"
+        fix: Help = "indent it below its key"
     elif case.what.endswith("'?'"):
         message, fix = "a key stands among the items of a list", "indent it, or begin it with `- `"
     else:
         message = "this line is not aligned with the lines it belongs to"
-        fix = "indent it by as many spaces as its neighbours"
+        fix = _AS_NEIGHBOURS
     place = case.span(case.at, case.at + max(len(line), 1))
+    if fix == _AS_NEIGHBOURS:
+        start = case.text.rfind("\n", 0, case.at) + 1
+        fix = substitute(
+            case.span(start, case.at), _neighbours_indent(case, case.at), _AS_NEIGHBOURS
+        )
     case.problems.add("GD0022", message, place, why="indented differently", help=fix)
     return True
 
@@ -308,6 +345,8 @@ def _flow(case: _Case) -> bool:
 
 def _unclosed(case: _Case, begin: int, opener: str, closer: str) -> None:
     notes: tuple[Note, ...] = ()
+    wrong = case.char in ("]", "}") and "\n" not in case.text[begin : case.at]
+    place = case.here() if wrong else _line_end(case, begin)
     if case.at < len(case.text):
         notes = (Note(case.here(), f"`{closer}` or a comma must come before this"),)
     case.problems.add(
@@ -316,7 +355,7 @@ def _unclosed(case: _Case, begin: int, opener: str, closer: str) -> None:
         case.span(begin, begin + 1),
         why="opened here",
         notes=notes,
-        help=f"write `{closer}` after its last value",
+        help=substitute(place, closer, f"write `{closer}` after its last value"),
     )
 
 
@@ -335,7 +374,7 @@ def _tag(case: _Case) -> bool:
         "a YAML tag begins here; tags are not part of the language",
         case.span(start, start + 1),
         why="a value may not begin with `!`",
-        help=tag_fix(""),
+        help=tag_fix("", case.span(start, start + 1)),
     )
     return True
 
@@ -345,7 +384,9 @@ def _document_start(case: _Case) -> bool:
         return _empty_item(case)
     if re.search(r"^\.\.\.", case.text[: case.at], re.MULTILINE):
         message = "a file holds one document, and this text follows its end"
-        fix = "delete the line `...` before it"
+        end = re.search(r"^\.\.\.[^\n]*\n", case.text, re.MULTILINE)
+        assert end is not None
+        fix = substitute(case.span(end.start(), end.end()), "", "delete the line `...` before it")
         case.problems.add("GD0010", message, case.here(), why="after the end", help=fix)
         return True
     first = case.text.lstrip()[:1]

@@ -7,12 +7,14 @@ of acceptable tokens is reduced to one suggestion.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
+from gamedsl.diagnostics.fixes import Edit, Fix, Help, substitute
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.cut_expressions import LISTED_WORDS
 
 Place = Callable[[int, int], Span]
 
@@ -49,6 +51,12 @@ _ALIEN = {
     "”": "names stand without quotes",
 }
 
+_MEANT = {
+    "=": "==", "&": "and", "&&": "and", "|": "or", "||": "or", "!": "not ", "^": "**", "~": "not ",
+    "×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "≤": "<=", "≥": ">=", "≠": "!=",
+}  # fmt: skip
+"""Signs of other languages, and what is written here in their place."""
+
 _QUOTED = re.compile(r"(['\"])([A-Za-z_][A-Za-z0-9_]*)\1")
 _OPEN = {")": "(", "]": "["}
 _CLOSE = {"(": ")", "[": "]"}
@@ -83,7 +91,7 @@ def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) 
             "comparisons do not chain",
             place(at, at + len(word)),
             why="a second comparison",
-            help="write `a < b and b < c`",
+            help=_chained(text, at, word, place),
         )
     elif ended:
         problems.add(
@@ -98,23 +106,41 @@ def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) 
             f"`{word}` is not expected here",
             place(at, at + len(word)),
             why=f"{_expected(accepted)} was expected",
-            help=_hint(text, at, word),
+            help=_hint(text, at, word, place),
         )
+
+
+_OPERAND = re.compile(r"[\w.]+(?:\([^()]*\)|\[[^\[\]]*\])*")
+
+
+def _chained(text: str, at: int, word: str, place: Place) -> Fix:
+    """Returns the fix of `a < b < c`: the middle is compared twice, where it is one operand."""
+    middle = list(_OPERAND.finditer(text[:at]))
+    edits: tuple[Edit, ...] = ()
+    if middle and not text[middle[-1].end() : at].strip():
+        edits = (Edit(place(at, at + len(word)), f"and {middle[-1][0]} {word}"),)
+    return Fix("write `a < b and b < c`", edits)
 
 
 def _character(at: int, text: str, place: Place, problems: Problems) -> None:
     character, length = text[at], 1
-    help = _ALIEN.get(character, "")
+    help: Help = _ALIEN.get(character, "")
+    meant = _MEANT.get(character)
     if quoted := _QUOTED.match(text, at):
         length, help = len(quoted[0]), f"names stand without quotes: `{quoted[2]}`"
+        meant = quoted[2]
     elif text[at : at + 2] in ("&&", "||"):
         length = 2
     elif character == "=" and text[max(at - 1, 0)] in "*/%":
-        help = f"only `+=` and `-=` are short: write `x = x {text[at - 1]} …`"
+        help, meant = f"only `+=` and `-=` are short: write `x = x {text[at - 1]} …`", None
     elif character.isdigit():
         help = "write the digits 0 to 9"
     elif character.isalpha():
         help = "names have the letters a to z, A to Z, digits and `_`"
+    if meant is not None and isinstance(help, str):
+        help = substitute(place(at, at + length), meant, help)
+    if isinstance(help, Fix) and not character.isascii():
+        help = Fix(help.text, tuple(_typography(text, place)))
     problems.add(
         "GD0202",
         f"`{text[at : at + length]}` has no meaning in an expression",
@@ -122,6 +148,13 @@ def _character(at: int, text: str, place: Place, problems: Problems) -> None:
         why="not expected here",
         help=help,
     )
+
+
+def _typography(text: str, place: Place) -> Iterator[Edit]:
+    """Yields the edits of all typographic signs in a text, which come together."""
+    for at, character in enumerate(text):
+        if not character.isascii() and character in _MEANT:
+            yield Edit(place(at, at + 1), _MEANT[character])
 
 
 def _bracket(at: int, word: str, text: str, place: Place, problems: Problems) -> bool:
@@ -140,7 +173,11 @@ def _bracket(at: int, word: str, text: str, place: Place, problems: Problems) ->
             place(at, at + 1),
             why=f"no `{_OPEN[word]}` is open here",
             notes=notes,
-            help=f"write `{_CLOSE[text[opened[-1]]]}`" if opened else f"delete the `{word}`",
+            help=substitute(
+                place(at, at + 1), _CLOSE[text[opened[-1]]], f"write `{_CLOSE[text[opened[-1]]]}`"
+            )
+            if opened
+            else substitute(place(at, at + 1), "", f"delete the `{word}`"),
         )
         return True
     if word == "" and opened:
@@ -149,18 +186,23 @@ def _bracket(at: int, word: str, text: str, place: Place, problems: Problems) ->
             f"`{text[opened[-1]]}` is never closed",
             place(opened[-1], opened[-1] + 1),
             why="opened here",
-            help=f"add the `{_CLOSE[text[opened[-1]]]}`",
+            help=Fix(
+                f"add the `{_CLOSE[text[opened[-1]]]}`",
+                (_appended(text[:at], _CLOSE[text[opened[-1]]], place),),
+            ),
         )
         return True
     return False
 
 
 def _no_else(text: str, place: Place, problems: Problems) -> None:
-    test = [found.start() for found in re.finditer(r"\bif\b", text)][-1]
+    tests = [*re.finditer(r"\bif\b", text)] or [*re.finditer("if", text)]  # `7ife` is `7 if e`
+    test = tests[-1].start()
     if re.match(r"(add|drop)\b|[^=<>!]+=[^=]", text):
-        help = "whether a step runs is its `if:`; a value is chosen by `a if test else b`"
+        help: Help = "whether a step runs is its `if:`; a value is chosen by `a if test else b`"
     elif len(text) < 60 and not set(text) & set("(["):
-        help = f"say what holds otherwise: `{' '.join(text.split())} else 0`"
+        whole = f"{' '.join(text.split())} else 0"
+        help = Fix(f"say what holds otherwise: `{whole}`", (_appended(text, " else 0", place),))
     else:
         help = _TERNARY
     problems.add(
@@ -172,13 +214,24 @@ def _no_else(text: str, place: Place, problems: Problems) -> None:
     )
 
 
-def _hint(text: str, at: int, word: str) -> str:
+def _appended(text: str, new: str, place: Place) -> Edit:
+    """Returns the edit that writes something behind the last character of a text."""
+    last = len(text.rstrip())
+    end = place(last - 1, last).end
+    return Edit(Span(place(last - 1, last).source, end, end), new)
+
+
+def _hint(text: str, at: int, word: str, place: Place) -> Help:
     if word == "else":
         return _TERNARY
     if word == "." and text[at + 1 : at + 2].isdigit():
-        return "write a digit before the point: `0.5`"
+        start = place(at, at + 1)
+        return substitute(start, "0.", "write a digit before the point: `0.5`")
     if re.match(r"\d[eE]\d|\d_\d|\d[A-Za-z_]", text[max(at - 1, 0) : at + 2]):
         return "numbers are written out, and a product needs its `*`"
+    if word == "," and LISTED_WORDS.fullmatch(text.strip()):
+        whole = f"[{text.strip()}]"
+        return substitute(place(0, len(text)), whole, f"a list is written `{whole}`")
     if word == ",":
         return "a list is written `[a, b]`"
     if word == "(":

@@ -1,18 +1,18 @@
 """Text of expressions and statements to their syntax trees.
 
-The grammar is `expr.lark`; its parse table is cached in the user's cache folder under a hash that
-lark takes over the grammar, so that a cold process does not build it again. Nothing about a game
+The grammar is `expr.lark`; its parse table is kept in the user's cache under the hash of the
+grammar, so that a cold process does not build it again. Nothing about a game
 file is ever cached. Every tree is at most `MAX_DEPTH` deep, so that whoever walks it may recurse.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -20,6 +20,7 @@ from gamedsl.diagnostics.model import Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.frontend.syntax import ast
+from gamedsl.storage.cache import CacheRefused, own_folder, read_entry, write_entry
 
 if TYPE_CHECKING:
     from lark import Lark
@@ -37,34 +38,39 @@ KEYWORDS = ("if", "else", "for", "in", "not", "and", "or", "true", "false", "non
 """The words of the language, which no name may be."""
 
 
-def cache_folder() -> Path:
-    """Returns the folder of gamedsl's caches, all of which can be made again."""
-    if folder := os.environ.get("GAMEDSL_CACHE"):
-        return Path(folder)
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "gamedsl"
-
-
 @lru_cache(maxsize=1)
 def grammar() -> Lark:
     """The parser, from its cached table where there is one."""
+    import hashlib
+
+    import lark
+
+    text = Path(__file__).with_name("expr.lark").read_bytes()
+    known = [text, str(sys.version_info[:2]).encode(), lark.__version__.encode()]
+    name = hashlib.sha256(b"\0".join(known)).hexdigest()[:16]
+    try:
+        path = own_folder() / f"expr-{name}.lark"
+    except CacheRefused:
+        return _built(text.decode())
+    content = read_entry(path)
+    if content is not None:
+        return lark.Lark.load(BytesIO(content))
+    built = _built(text.decode())
+    saved = BytesIO()
+    built.save(saved)
+    write_entry(path, saved.getvalue())
+    return built
+
+
+def _built(text: str) -> Lark:
     from lark import Lark
 
-    text = Path(__file__).with_name("expr.lark").read_text(encoding="utf-8")
-    cache: str | bool = False
-    try:
-        folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        python = "".join(map(str, sys.version_info[:2]))
-        cache = str(folder / f"expr-{python}.lark")
-    except OSError:
-        pass
     return Lark(
         text,
         parser="lalr",
         start=["expression", "statement"],
         propagate_positions=True,
         maybe_placeholders=False,
-        cache=cache,
     )
 
 
@@ -237,7 +243,8 @@ class _Builder:
                 return self.comprehension(tree)
             case "tuple" | "list":
                 return ast.Display(span, str(kind), tuple(map(self.node, children)))
-        return ast.Operator(span, _OPERATORS[kind], tuple(map(self.node, children)))
+            case _:  # rules of the grammar that are one operator each
+                return ast.Operator(span, _OPERATORS[kind], tuple(map(self.node, children)))
 
     def number(self, text: str, span: Span) -> ast.Node:
         if len(text) > MAX_DIGITS:
@@ -295,6 +302,8 @@ class _Builder:
                 text = f"`drop {parts[0].span.text}` does not say from where"
                 help = "write `drop x from s`, or `drop s[i]` for one item of a list"
                 raise _RefusedError("GD0204", text, span, "`from` is missing", help)
+            case _:  # an expression: refused below
+                pass
         why = "an expression alone changes nothing"
         if isinstance(parts[0], ast.Operator) and parts[0].op == "==":
             left, right = (part.span.text for part in parts[0].operands)

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from gamedsl.recipe.conflicts import Conflict
 from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import setting
+from gamedsl.storage.shapes import NUMBER
 
 if TYPE_CHECKING:
     import numpy as np
@@ -204,4 +205,5 @@ METHOD = MethodSpec(
             given=("expert.keep",),
         ),
     ),
+    records={"examples": (NUMBER, "decisions that were imitated")},
 )  # fmt: skip

@@ -15,7 +15,7 @@ class Grpo:
     """Keeps the stake of its entropy floor."""
 
     def __init__(self, learner: Learner) -> None:
-        from gamedsl.train.methods.floor import EntropyFloor
+        from gamedsl.train.methods.entropy_floor import EntropyFloor
 
         self._learner = learner
         self._floor = EntropyFloor(learner.recipe.entropy_floor)

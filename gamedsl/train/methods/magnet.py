@@ -19,6 +19,8 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.recipe.conflicts import Conflict
 from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import is_set, setting
+from gamedsl.recipe.table import LARGE, MOST_STEPS
+from gamedsl.storage.shapes import NUMBER
 
 if TYPE_CHECKING:
     from gamedsl.train.estimators import Experience
@@ -30,20 +32,21 @@ class MagnetSettings:
     """A pull towards a distribution over the legal labels, which holds a mixed policy open.
 
     The magnet is uniform. With `every` it becomes the policy each so many steps, mixed with a share
-    `floor` of uniform play.
+    `uniform` of uniform play.
     """
 
     weight: tuple[float, float] = setting(
         (0.5, 0.05),
         "weight of the divergence from the magnet, at the first step and at the last", low=0,
+        high=LARGE,
     )  # fmt: skip
     every: int | None = setting(
         "never", "steps after which the magnet moves to the policy; it is uniform until then",
-        low=1, absent="never",
+        low=1, high=MOST_STEPS, absent="never",
     )  # fmt: skip
-    floor: float = setting(
+    uniform: float = setting(
         0.02, "share of uniform play in a magnet that has moved", low=0, high=1, above=True,
-        read_if=is_set("magnet.every"),
+        read_if=is_set("magnet.every"), formerly="floor",
     )  # fmt: skip
 
 
@@ -51,14 +54,14 @@ class MagnetGrpo:
     """Keeps the magnet, and the stake of its entropy floor."""
 
     def __init__(self, learner: Learner) -> None:
-        from gamedsl.train.anchor import Anchor
-        from gamedsl.train.methods.floor import EntropyFloor
+        from gamedsl.train.methods.entropy_floor import EntropyFloor
+        from gamedsl.train.methods.magnet_policy import MagnetPolicy
 
-        self._learner, self._magnet = learner, learner.recipe.of(MagnetSettings)
+        self._learner, self._settings = learner, learner.recipe.of(MagnetSettings)
         self._floor = EntropyFloor(learner.recipe.entropy_floor)
-        self._anchor = Anchor(
-            learner.policy, learner.known, every=self._magnet.every, floor=self._magnet.floor,
-            temperature=learner.recipe.temperature,
+        self._magnet = MagnetPolicy(
+            learner.policy, learner.known, every=self._settings.every,
+            uniform=self._settings.uniform, temperature=learner.recipe.temperature,
         )  # fmt: skip
 
     def update(self, experience: Experience) -> Record:
@@ -66,7 +69,7 @@ class MagnetGrpo:
         from gamedsl.train.optimizer import between
 
         learner, recipe, queries = self._learner, self._learner.recipe, experience.queries
-        weight = between(self._magnet.weight, experience.step, recipe.steps)
+        weight = between(self._settings.weight, experience.step, recipe.steps)
         played = learner.played([learner.scorer.log_pi(query) for query in queries])
         loss = surrogate(
             learner,
@@ -74,18 +77,18 @@ class MagnetGrpo:
             kl=weight,
             entropies=self._floor.weights(played, experience.sums),
             # `surrogate` takes scores before the temperature
-            reference_A=[recipe.temperature * row for row in self._anchor.log_rho(queries)],
+            reference_A=[recipe.temperature * row for row in self._magnet.log_rho(queries)],
         )
         record = descend(learner, loss, experience)
-        if self._anchor.due(experience.step):
-            self._anchor.move()
+        if self._magnet.due(experience.step):
+            self._magnet.move()
         return record | {"magnet_weight": weight}
 
     def state(self) -> dict[str, Any]:
-        return {"magnet": self._anchor.adapters, "stake": self._floor.stake}
+        return {"magnet": self._magnet.adapters, "stake": self._floor.stake}
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._anchor.put(state["magnet"])
+        self._magnet.put(state["magnet"])
         self._floor.stake = state.get("stake", 0.0)
 
 
@@ -105,4 +108,5 @@ METHOD = MethodSpec(
     closed_because="its divergence from the magnet is a sum over all options of a decision",
     mixes=True,
     swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
+    records={"magnet_weight": (NUMBER, "weight of the divergence from the magnet")},
 )  # fmt: skip

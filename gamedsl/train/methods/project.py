@@ -17,8 +17,8 @@ policy's by at most `project.change`, so that the few samples of a rare action c
 
 A network that is trained from nothing misses its targets at first. With `project.base: target` pi
 in the formula is the target of the step before, as in mirror descent by its dual variables
-(Nesterov 2009): what was learned is not lost where it was not fitted. With `project.floor` no
-target asks for less than that of any action, whatever was learned of it.
+(Nesterov 2009): what was learned is not lost where it was not fitted. With
+`project.min_probability` no target asks for less than that of any action, whatever was learned.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from gamedsl.recipe.conflicts import Conflict
 from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import setting
+from gamedsl.recipe.table import LARGE
+from gamedsl.storage.shapes import NUMBER
 from gamedsl.train.methods.magnet import MagnetSettings
 
 if TYPE_CHECKING:
@@ -50,9 +52,14 @@ class ProjectSettings:
     eta: tuple[float, float] = setting(
         (0.7, 0.3),
         "how far action values move the policy, at the first step and at the last", low=0,
+        high=LARGE,
     )  # fmt: skip
     change: float = setting(
-        1, "the most that the log-odds of two actions are to change in a step", low=0, above=True
+        1,
+        "the most that the log-odds of two actions are to change in a step",
+        low=0,
+        high=LARGE,
+        above=True,
     )
     base: Literal["policy", "target"] = setting(
         "policy",
@@ -75,11 +82,11 @@ class ProjectSettings:
         "all",
         "prompts of an optimiser step of `adam`, drawn in fours that share a beginning; with it"
         " `inner_steps` counts passes through all prompts",
-        low=1, absent="all",
+        low=1, high=1_000_000, absent="all",
     )  # fmt: skip
-    floor: float = setting(
+    min_probability: float = setting(
         0, "the least probability of a legal action in a target, and so at every information set",
-        low=0, high=0.2,
+        low=0, high=0.2, formerly="floor",
     )  # fmt: skip
 
 
@@ -87,14 +94,14 @@ class Projection:
     """Keeps the magnet, and the state of its fits."""
 
     def __init__(self, learner: Learner) -> None:
-        from gamedsl.train.anchor import Anchor
         from gamedsl.train.methods.fitting import Adam, Newton
+        from gamedsl.train.methods.magnet_policy import MagnetPolicy
 
         self._learner, recipe = learner, learner.recipe
-        self._magnet, self._project = recipe.of(MagnetSettings), recipe.of(ProjectSettings)
-        self._anchor = Anchor(
-            learner.policy, learner.known, every=self._magnet.every, floor=self._magnet.floor,
-            temperature=recipe.temperature,
+        self._pull, self._project = recipe.of(MagnetSettings), recipe.of(ProjectSettings)
+        self._magnet = MagnetPolicy(
+            learner.policy, learner.known, every=self._pull.every,
+            uniform=self._pull.uniform, temperature=recipe.temperature,
         )  # fmt: skip
         self._newton = Newton(learner)
         self._adam = Adam(
@@ -116,41 +123,41 @@ class Projection:
         asked = list(learner.known or experience.queries)
         learned = dict(zip(experience.queries, action_values(experience.sums), strict=True))
         values = [learned.get(query, np.zeros(len(query.labels))) for query in asked]
-        alpha = between(self._magnet.weight, step, recipe.steps)
+        alpha = between(self._pull.weight, step, recipe.steps)
         eta = between(project.eta, step, recipe.steps)
-        change, floor = project.change, project.floor
+        change, least = project.change, project.min_probability
         played = learner.played(learner.scores(asked))
         names = [digest([query]) for query in asked]
         targets = [
             log_pi.double()
             if query.adapter in frozen
             else target(
-                log_pi, log_rho, torch.from_numpy(q), eta, alpha, change, floor,
+                log_pi, log_rho, torch.from_numpy(q), eta, alpha, change, least,
                 base=self._targets.get(name),
             )
             for query, name, log_pi, log_rho, q in zip(
-                asked, names, played, self._anchor.log_rho(asked), values, strict=True
+                asked, names, played, self._magnet.log_rho(asked), values, strict=True
             )
         ]  # fmt: skip
         if project.base == "target":
             self._targets |= zip(names, targets, strict=True)
         goal = Goal(learner, asked, targets, frozen, project.fit)
         record = self._fitter(asked).fit(goal, step)
-        if self._anchor.due(step):
+        if self._magnet.due(step):
             learner.scorer.forget()  # a graph would not survive the move
-            self._anchor.move()
+            self._magnet.move()
         return record | {"magnet_weight": alpha, "eta": eta}
 
     def state(self) -> dict[str, Any]:
         return {
-            "magnet": self._anchor.adapters,
+            "magnet": self._magnet.adapters,
             "newton": self._newton.state(),
             "adam": self._adam.state(),
             "targets": self._targets,
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        self._anchor.put(state["magnet"])
+        self._magnet.put(state["magnet"])
         self._newton.restore(state["newton"])
         self._adam.restore(state["adam"])
         self._targets = state["targets"]
@@ -187,11 +194,11 @@ def target(
     eta: float,
     alpha: float,
     change: float,
-    floor: float = 0.0,
+    least: float = 0.0,
     base: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Returns log pi' [A], float64; see the module docstring. No two actions' log-odds change by
-    more than `change`, unless to bring a probability back to `floor` (less what then is too much).
+    more than `change`, unless to bring a probability back to `least` (less what then is too much).
     `base` takes the place of log pi in the formula."""
     now = log_pi.double()
     base = now if base is None else base
@@ -201,7 +208,7 @@ def target(
     if widest > change:
         move = move * (change / widest)
     log_pi = (now + move).log_softmax(0)
-    return log_pi.clamp(min=math.log(floor)).log_softmax(0) if floor else log_pi
+    return log_pi.clamp(min=math.log(least)).log_softmax(0) if least else log_pi
 
 
 METHOD = MethodSpec(
@@ -227,10 +234,18 @@ METHOD = MethodSpec(
         Conflict(
             ("method", "entropy_floor"), lambda recipe, _: recipe.entropy_floor,
             "`project` fits targets, and its floor is one of probabilities",
-            "leave `entropy_floor` out and set `project.floor`",
+            "leave `entropy_floor` out and set `project.min_probability`",
         ),
     ),
     closed_because="its targets are probabilities of all options of a decision",
     mixes=True,
     swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
+    records={
+        "magnet_weight": (NUMBER, "weight of the divergence from the magnet"),
+        "eta": (NUMBER, "how far targets go"),
+        "wanted": (NUMBER, "divergence of the policy from the targets before the fit"),
+        "fitted": (NUMBER, "tries of the fit"),
+        "tangents": (NUMBER, "how often the network was linearised"),
+        "damping": (NUMBER, "damping of the Newton steps"),
+    },
 )  # fmt: skip

@@ -112,19 +112,19 @@ class ExtinctionMonitor:
 def parts_of(ranges: Record | None, key: str, name: str) -> Sequence[Sequence[float]] | None:
     """Returns the intervals of an action; None where they are not known."""
     row = ranges["of"].get(key) if ranges else None
-    return None if row is None else row[name]
+    return None if row is None else row.get(name)
 
 
 def inside(ranges: Record, policy: Record) -> dict[str, bool]:
-    """Returns for each decision with a range whether every action is in one of its intervals, or
-    within `NEAR` of it."""
+    """Returns for each decision with a range of every action whether all are in one of their
+    intervals, or within `NEAR` of it."""
     return {
         key: all(
             any(low - NEAR <= p <= high + NEAR for low, high in parts_of(ranges, key, name) or ())
             for name, p in policy[key]["probs"].items()
         )
-        for key in ranges["of"]
-        if key in policy
+        for key, row in ranges["of"].items()
+        if key in policy and policy[key]["probs"].keys() <= row.keys()
     }
 
 

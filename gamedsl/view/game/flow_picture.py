@@ -14,7 +14,7 @@ from gamedsl.ir.program import Binding
 from gamedsl.tables.model import series
 from gamedsl.view.canvas import MARK, SIZE, Canvas
 from gamedsl.view.game.flow import Item, definitions, end_lines, outline, readers_text
-from gamedsl.view.metrics import Box, filled, width_of
+from gamedsl.view.text_metrics import Box, filled, width_of
 
 GAP = 20.0
 LANE = 15.0

@@ -14,8 +14,8 @@ from itertools import product
 
 from gamedsl.solve.table import PayoffTable, Profile
 from gamedsl.tables.model import Cell, Column, Table, TextRun, series
+from gamedsl.tables.numbers import exact
 from gamedsl.tables.text import Line, cut, grid_lines
-from gamedsl.view.numbers import exact
 
 LETTERS = 16
 """Letters of an action's name in a terminal."""

@@ -10,7 +10,7 @@ from gamedsl.tables.model import series
 from gamedsl.tables.text import cut
 from gamedsl.view.canvas import SIZE, Canvas
 from gamedsl.view.game.payoffs import MANY, SHEETS, Cells, Sheet
-from gamedsl.view.metrics import ROOM, Box, filled, width_of
+from gamedsl.view.text_metrics import ROOM, Box, filled, width_of
 
 MARGIN = 16.0
 BIG = 13.0

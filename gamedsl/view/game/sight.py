@@ -72,7 +72,11 @@ def visibility_rows(ir: GameIR) -> tuple[SightRow, ...]:
             _value_glance(noting.walk.flows.learned[state.name], seat, ir, state.type)
             for seat in range(len(ir.everyone))
         )
-        length = has_length(state.type) and any(glance.sees != "all" for glance in glances)
+        length = (
+            state.size is None
+            and has_length(state.type)
+            and any(glance.sees != "all" for glance in glances)
+        )
         rows.append(SightRow(state.name, "state", place_of(ir, state.span), glances, length))
     return tuple(rows)
 

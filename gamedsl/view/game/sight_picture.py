@@ -6,7 +6,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.tables.model import series
 from gamedsl.view.canvas import MARK, SIZE, Canvas
 from gamedsl.view.game.sight import Glance, title_of, visibility_rows
-from gamedsl.view.metrics import width_of
+from gamedsl.view.text_metrics import width_of
 
 MARGIN, ROW, SMALL = 16.0, 22.0, 9.5
 KEY = (

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from gamedsl.tables.model import TextRun, series
+from gamedsl.tables.numbers import exact
 from gamedsl.tables.text import plural
 from gamedsl.view.canvas import MARK, SIZE, Canvas
 from gamedsl.view.game.extensive import COUNTED, DrawnNode, DrawnTree
@@ -28,8 +29,7 @@ from gamedsl.view.game.tree_shape import (
     end_width,
     shape_of,
 )
-from gamedsl.view.metrics import Box, box_of, filled, width_of
-from gamedsl.view.numbers import exact
+from gamedsl.view.text_metrics import Box, box_of, filled, width_of
 
 Segment = tuple[float, float, float, float]
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
+from gamedsl.tables.numbers import exact
 from gamedsl.tables.text import cut
 from gamedsl.view.canvas import SIZE
 from gamedsl.view.game.extensive import DrawnNode, DrawnTree
 from gamedsl.view.game.layout import rows_of, tidy
-from gamedsl.view.metrics import width_of
-from gamedsl.view.numbers import exact
+from gamedsl.view.text_metrics import width_of
 
 Direction = Literal["down", "right", "spine"]
 Point = tuple[float, float]

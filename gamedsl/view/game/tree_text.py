@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 from gamedsl.tables.model import Cell, Column, Table, TextRun, series
+from gamedsl.tables.numbers import exact
 from gamedsl.tables.text import Line, cut, table_lines
 from gamedsl.view.game.extensive import DrawnNode, DrawnTree
 from gamedsl.view.game.tree_picture import described
 from gamedsl.view.game.tree_shape import cut_text, payoff_text
-from gamedsl.view.numbers import exact
 
 ASKED = 36
 """Letters of the question at an information set."""

@@ -16,9 +16,10 @@ from typing import Any
 
 from markupsafe import Markup
 
+from gamedsl.storage.writer import write_output
 from gamedsl.tables.model import Table, number_columns, text_columns
+from gamedsl.tables.numbers import number
 from gamedsl.view.charts import Series, line_chart
-from gamedsl.view.numbers import number
 from gamedsl.view.report.page import rendered_page
 from gamedsl.view.report.parts import Figure, Section, figures, heading, paragraph, wide_table
 from gamedsl.view.report.run_data import RunData, flat_settings, read_run
@@ -52,7 +53,8 @@ def write_comparison(folders: Sequence[Path], out: Path) -> Path:
     games = " · ".join(dict.fromkeys(str(run.info.get("game")) for run in runs))
     mixed = "These are runs of different games: their numbers say little about each other."
     sections = [_course_section(groups), _result_section(groups)]
-    out.write_text(
+    write_output(
+        out,
         rendered_page(
             title=f"{games} · {len(runs)} runs",
             kind=f"gamedsl, {len(runs)} runs",
@@ -63,7 +65,6 @@ def write_comparison(folders: Sequence[Path], out: Path) -> Path:
             notices=[mixed] if " · " in games else [],
             sections=[section for section in sections if section is not None],
         ),
-        encoding="utf-8",
     )
     return out
 

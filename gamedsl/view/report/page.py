@@ -13,6 +13,8 @@ from typing import Any
 
 from markupsafe import Markup
 
+from gamedsl.storage.writer import write_text
+from gamedsl.tables.numbers import duration
 from gamedsl.train.monitors.text import sentences
 from gamedsl.train.summary import summarise
 from gamedsl.view.canvas import palette
@@ -39,7 +41,7 @@ def write_report(run_folder: Path | str) -> Path:
         notices=[*_interruption(run), *run.notes],
         sections=[section for section in found if section is not None],
     )
-    path.write_text(text, encoding="utf-8")
+    write_text(path, text)
     return path
 
 
@@ -68,7 +70,7 @@ def _facts(run: RunData) -> list[tuple[str, str]]:
     if games:
         facts.append(("Games played", f"{games:,}"))
     if seconds:
-        facts.append(("Training time", _duration(seconds)))
+        facts.append(("Training time", duration(seconds)))
     if run.info.get("params"):
         facts.append(("Params", ", ".join(f"{k} = {v}" for k, v in run.info["params"].items())))
     return facts
@@ -104,11 +106,3 @@ def _interruption(run: RunData) -> list[str]:
     return [
         f"This run was interrupted after step {_steps(run)}; the page shows the data up to there."
     ]
-
-
-def _duration(seconds: float) -> str:
-    whole = round(seconds)
-    hours, minutes = whole // 3600, whole % 3600 // 60
-    if hours:
-        return f"{hours} h {minutes} min"
-    return f"{minutes} min {whole % 60} s" if minutes else f"{seconds:.3g} s"

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from gamedsl.tables.model import Cell, Column, Entry, Table, number_columns, text_columns
+from gamedsl.tables.numbers import number
 from gamedsl.train.monitors.extinction import alarm_line
 from gamedsl.train.monitors.round_rates import FIRST
 from gamedsl.train.monitors.text import decisions, interval, likeliest, ranges_for
 from gamedsl.view.charts import Series, heat_map, line_chart
-from gamedsl.view.numbers import number
 from gamedsl.view.report.parts import (
     Figure,
     Section,

@@ -50,7 +50,7 @@ def _square(
 
     boundary = (prediction or {}).get("boundary")
     if boundary and prediction["profile"]:
-        corner = [float(prediction["profile"][k] == n[0]) for k, n in _pairs(table)]
+        corner = [float(prediction["profile"].get(k) == n[0]) for k, n in _pairs(table)]
         canvas.path([at(p) for p in [corner, *boundary["curve"]]], "basin", closed=True)
     canvas.path([at(p) for p in ((0, 0), (1, 0), (1, 1), (0, 1))], "frame", closed=True)
     for line in _streamlines(tree, (prediction or {}).get("coupling")):

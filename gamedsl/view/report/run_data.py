@@ -6,14 +6,14 @@ fails, or gives another hash, a note says so and these are left out.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import yaml
+from gamedsl.runs.saved import INFO, SavedRun, number_in, open_saved, wording_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -78,26 +78,25 @@ class RunData:
 
 def read_run(folder: Path, *, with_game: bool = True) -> RunData:
     """Reads a run folder, and compiles its game if `with_game`. Raises FileNotFoundError if
-    it has no `run.json`."""
-    info = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    records = _records(folder / "metrics.jsonl")
-    labels = _json(folder / "labels.json")
-    notes: list[str] = []
-    game = _game(folder, info, notes) if with_game else None
+    it has no `run.json`, and RunDamaged for a folder that is not as the run wrote it."""
+    if not (folder / INFO).exists() and not (folder / INFO).is_symlink():
+        raise FileNotFoundError(folder / INFO)
+    run = open_saved(folder)
+    run.require(lambda name: not name.startswith(("adapters/", "pool/")))
+    info, labels, records = run.info(("game",)), run.label_book(), run.records()
+    notes = list(_forced(info))
+    game = _game(run, info, notes) if with_game else None
     tree = _tree(game, notes)
-    when = info.get("started")
     return RunData(
         folder=folder,
         info=info,
-        recipe=_yaml(folder / "recipe.yaml"),
+        recipe=run.settings(),
         labels=labels,
         start=next((r for r in records if r.get("event") == "start"), None),
         steps=tuple(r for r in records if r.get("event") == "step"),
         end=next((r for r in reversed(records) if r.get("event") == "end"), None),
-        transcripts=_transcripts(folder),
-        when=datetime.fromisoformat(when)
-        if when
-        else datetime.fromtimestamp((folder / "run.json").stat().st_mtime, UTC),
+        transcripts=_transcripts(run),
+        when=_when(folder, info),
         game=game,
         tree=tree,
         prompts=_prompts(game, info, labels, notes),
@@ -105,40 +104,40 @@ def read_run(folder: Path, *, with_game: bool = True) -> RunData:
     )
 
 
-def _records(path: Path) -> list[Record]:
-    """The whole lines of metrics.jsonl; a last line that was cut off is left out."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    return [json.loads(line) for line in lines if line.endswith("\n")]
+def _when(folder: Path, info: Record) -> datetime:
+    """The time when a run was started."""
+    started = info.get("started")
+    if started:
+        with suppress(ValueError):
+            return datetime.fromisoformat(started)
+    return datetime.fromtimestamp((folder / INFO).stat().st_mtime, UTC)
 
 
-def _json(path: Path) -> Record:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+def _forced(info: Record) -> Iterator[str]:
+    """Yields a sentence for each time that `--force` was used."""
+    for entry in info.get("forced", ()):
+        step = entry.get("step")
+        place = "" if step is None else f" at step {step}"
+        files = ", ".join(entry.get("files", ()))
+        yield f"The run went on{place} by --force, although these files had changed: {files}."
 
 
-def _yaml(path: Path) -> Record:
-    return yaml.safe_load(path.read_text(encoding="utf-8")) or {} if path.exists() else {}
-
-
-def _transcripts(folder: Path) -> tuple[Record, ...]:
+def _transcripts(run: SavedRun) -> tuple[Record, ...]:
     """The most played courses of the last step that left transcripts."""
-    files = sorted((folder / "transcripts").glob("step-*.jsonl"))
+    files = run.transcripts()
     if not files:
         return ()
-    records = _records(files[-1])
+    records = run.transcript(files[-1])
     best = sorted(records, key=lambda r: -r.get("games", 1))[:MANY_TRANSCRIPTS]
-    step = int(files[-1].stem.split("-")[1])
+    step = number_in(files[-1])
     total = sum(r.get("games", 1) for r in records)
     return tuple({**r, "after_step": step, "share": r.get("games", 1) / total} for r in best)
 
 
-def _game(folder: Path, info: Record, notes: list[str]) -> Game | None:
+def _game(run: SavedRun, info: Record, notes: list[str]) -> Game | None:
     import gamedsl
 
-    found = sorted((folder / "game").glob("*.yaml"))
-    name = Path(info["file"]).name if info.get("file") else None
-    path = next((p for p in found if p.name == name), found[0] if found else None)
+    path = run.game_file(info)
     if path is None:
         notes.append("The run folder has no copy of the game.")
         return None
@@ -179,7 +178,7 @@ def _prompts(
     from gamedsl.prompting.labels import LabelBook
     from gamedsl.train.information_sets import decisions_of
 
-    env = game.env(run_seed=info.get("seed") or 0)
+    env = game.worded(wording_of(info)).env(run_seed=info.get("seed") or 0)
     decisions = decisions_of(env, 0)
     if decisions is None:
         notes.append("The game has too many decisions for all its prompts to be shown.")

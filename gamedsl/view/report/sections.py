@@ -16,10 +16,10 @@ from typing import Any
 from markupsafe import Markup
 
 from gamedsl.tables.model import Cell, Entry, Table, TextRun, number_columns, text_columns
+from gamedsl.tables.numbers import number
 from gamedsl.train.monitors.text import STANDINGS, contributions
-from gamedsl.train.summary import policy_of, predicted
+from gamedsl.train.summary import is_complete, policy_of, predicted
 from gamedsl.view.charts import Series, line_chart
-from gamedsl.view.numbers import number
 from gamedsl.view.report.game import game_section, reference_rewards
 from gamedsl.view.report.parts import (
     Figure,
@@ -60,9 +60,8 @@ def prediction_section(run: RunData) -> Section | None:
 
 def _policies(run: RunData) -> list[tuple[int, dict[str, dict[str, float]]]]:
     """(step, policy) from the start on, for the records with a policy at every decision."""
-    keys = {info.key for info in run.tree.info_sets} if run.tree else set()
     rows = [(r["step"], policy_of(r)) for r in run.policy_records]
-    return [(step, policy) for step, policy in rows if keys <= set(policy)]
+    return [(step, policy) for step, policy in rows if run.tree and is_complete(run.tree, policy)]
 
 
 def _portrait_caption(run: RunData) -> str:
@@ -216,7 +215,7 @@ def _transcript_row(one: Mapping[str, Any], seats: Sequence[str]) -> list[Entry]
     steps = "; ".join(
         ", ".join(
             f"{what}: {_labelled(name, labels)}"
-            for what, name in (s.get("choices") or s["chance"]).items()
+            for what, name in (s.get("choices") or s.get("chance") or {}).items()
         )
         for s in one["steps"]
     )

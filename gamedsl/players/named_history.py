@@ -1,0 +1,204 @@
+"""Histories named by what was chosen and drawn: `card=Q, open=bet` leads to whoever is asked next.
+
+A move is `NAME=VALUE`, with the name of a step's variable and the canonical name of an option or an
+outcome, or the text of a reply; `first.open=bet` also says whose it is. Moves come in the order of
+play. What is not named is taken as it comes first: the first outcome of chance, the first legal
+option, an example of what may be said.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from random import Random
+from typing import NamedTuple
+
+from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.program import Choose, Draw, walk_steps
+from gamedsl.players.random import RandomPlayer
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.runtime import Action, Decision, Episode
+
+_BETWEEN = re.compile(r"[,;]\s*(?=[A-Za-z_][\w.]*\s*=)")
+_MOVE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*(.*?)\s*", re.DOTALL)
+
+MOVES = 10_000
+"""Moves that a history may have before it comes to a decision that is asked for."""
+
+_LISTED = 12
+
+
+class HistoryError(ValueError):
+    """A named history that does not happen; the text says what is possible instead."""
+
+
+class Move(NamedTuple):
+    """One named move: the variable, the seat where it is named, and the value."""
+
+    text: str
+    name: str
+    seat: str
+    value: str
+
+
+@dataclass(frozen=True)
+class Reached:
+    """The episode after a named history, and all moves on the way, as they are named."""
+
+    episode: Episode
+    path: tuple[str, ...]
+
+
+def follow(episode: Episode, text: str) -> Reached:
+    """Moves an episode that was just started, with chance asked, along a named history, and on to
+    the next decision. Raises HistoryError."""
+    return _PathWalk(episode, _moves(episode.env.ir, text)).to_the_end()
+
+
+def _moves(ir: GameIR, text: str) -> list[Move]:
+    """Returns the moves that a text names."""
+    known = dict.fromkeys(
+        name
+        for step in walk_steps(ir.turns)
+        if isinstance(step, Choose | Draw)
+        for name in (_short(step.variable), step.id)
+    )
+    found = []
+    for part in _BETWEEN.split(text) if text.strip() else ():
+        read = _MOVE.fullmatch(part)
+        if read is None:
+            raise HistoryError(
+                f"`{part.strip()}` names no move; write NAME=VALUE, such as "
+                f"`{next(iter(known), 'move')}=…`"
+            )
+        *owner, name = read[1].split(".")
+        seat = next((seat for seat in ir.everyone if seat in (*owner, name)), "")
+        name = next((part for part in (name, *owner) if part != seat), name)
+        if name not in known:
+            guess = did_you_mean(name, list(known))
+            fix = f"did you mean `{guess}`?" if guess else f"known: {', '.join(known)}"
+            raise HistoryError(f"nothing that is chosen or drawn is called `{name}`; {fix}")
+        found.append(Move(part.strip(), name, seat, read[2]))
+    return found
+
+
+class _PathWalk:
+    """An episode on its way along named moves."""
+
+    def __init__(self, episode: Episode, left: list[Move]) -> None:
+        self._episode, self._left = episode, left
+        self._said = RandomPlayer(seed=0)
+        self._path: list[str] = []
+        self._passed: list[str] = []
+        """What could be moved since the last named move."""
+        self._steps = {
+            step.id: step
+            for step in walk_steps(episode.env.ir.turns)
+            if isinstance(step, Choose | Draw)
+        }
+
+    def to_the_end(self) -> Reached:
+        episode = self._episode
+        while not episode.done and len(self._path) < MOVES:
+            if episode.outcome_count:
+                self._draw()
+            elif self._left:
+                self._choose()
+            else:
+                return Reached(episode, tuple(self._path))
+        if self._left:
+            passed = "; ".join(dict.fromkeys(self._passed)) or "nothing"
+            raise HistoryError(
+                f"it never comes to `{self._left[0].text}`; on the way are: {passed}"
+            )
+        paid = ", ".join(f"{seat} {amount}" for seat, amount in episode.payoffs.items())
+        raise HistoryError(f"nobody is asked after that: the game is over, and pays {paid}")
+
+    def _draw(self) -> None:
+        id, index = self._episode.drawing
+        seat = next((part for part in index if part in self._episode.env.ir.everyone), "")
+        names = [outcome.name for outcome in self._episode.chance]
+        move, number = self._next(id, seat), 0
+        self._passed.append(_options(id, seat, names))
+        if move is not None:
+            number = self._place(move, names)
+            self._named()
+        self._path.append(f"{_prefix(seat)}{id}={names[number]}")
+        self._episode.draw(number)
+
+    def _choose(self) -> None:
+        asked = {decision.seat: decision for decision in self._episode.decisions}
+        made: dict[str, Action | str] = {}
+        for decision in asked.values():
+            self._passed.append(_options(decision.step, decision.seat, decision.legal))
+        while True:
+            matching = (
+                (d, self._next(d.step, d.seat)) for d in asked.values() if d.seat not in made
+            )
+            found = next(((d, move) for d, move in matching if move is not None), None)
+            if found is None:
+                break
+            decision, move = found
+            made[decision.seat] = self._reply(decision, move)
+            self._named()
+        for seat, decision in asked.items():
+            if seat not in made:
+                made[seat] = self._first(decision)
+            reply = made[seat]
+            name = reply.name if isinstance(reply, Action) else reply
+            self._path.append(f"{seat}.{decision.step}={name}")
+        self._episode.step(made)
+
+    def _next(self, id: str, seat: str) -> Move | None:
+        """Returns the next named move if it is made at a step by a seat."""
+        if not self._left:
+            return None
+        move, names = self._left[0], (id, _short(self._steps[id].variable))
+        return move if move.name in names and move.seat in ("", seat) else None
+
+    def _named(self) -> None:
+        self._left.pop(0)
+        self._passed.clear()
+
+    def _reply(self, decision: Decision, move: Move) -> Action | str:
+        if decision.said is None:
+            return Action(decision.legal[self._place(move, decision.legal)])
+        read = self._episode.parse(decision, move.value)
+        if isinstance(read, ParseFailure):
+            raise HistoryError(
+                f"`{move.value}` is no reply to `{decision.step}`; such is "
+                f"`{self._said.say(decision, Random(0))}`"
+            )
+        return move.value
+
+    def _place(self, move: Move, names: tuple[str, ...] | list[str]) -> int:
+        if move.value in names:
+            return list(names).index(move.value)
+        guess = did_you_mean(move.value, names)
+        fix = f"did you mean `{guess}`? " if guess else ""
+        raise HistoryError(
+            f"`{move.value}` is not possible for `{move.name}` here; {fix}possible: {_few(names)}"
+        )
+
+    def _first(self, decision: Decision) -> Action:
+        if decision.said is None:
+            return Action(decision.legal[0])
+        return Action(self._said.say(decision, Random(len(self._path))))
+
+
+def _short(name: str) -> str:
+    """Returns a name without the file of a stage that it is in."""
+    return name.rpartition(".")[2]
+
+
+def _prefix(seat: str) -> str:
+    return f"{seat}." if seat else ""
+
+
+def _options(id: str, seat: str, names: tuple[str, ...] | list[str]) -> str:
+    return f"{_prefix(seat)}{id} ({_few(names)})" if names else f"{_prefix(seat)}{id} (in words)"
+
+
+def _few(names: tuple[str, ...] | list[str]) -> str:
+    return ", ".join(names[:_LISTED]) + (f", … {len(names)}" if len(names) > _LISTED else "")

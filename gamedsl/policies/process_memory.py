@@ -1,0 +1,92 @@
+"""Memory of this process and of the system, as the operating system tells it.
+
+Unix tells it by `resource` and `sysconf`, which Windows lacks; there it is kernel32.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+
+def peak_memory() -> float:
+    """Returns the most bytes that this process has had in memory."""
+    if sys.platform == "win32":
+        return float(_windows_process().PeakWorkingSetSize)
+    import resource
+
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return float(peak if sys.platform == "darwin" else peak * 1024)
+
+
+def address_space_limit() -> int | None:
+    """Returns the bytes that this process may map; None without such a limit."""
+    if sys.platform == "win32":
+        return None
+    import resource
+
+    most, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if most == resource.RLIM_INFINITY else most
+
+
+def system_memory() -> float:
+    """Returns the bytes of memory of the system; on Windows those that are free."""
+    if sys.platform == "win32":
+        return float(_windows_system().ullAvailPhys)
+    return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+
+
+if sys.platform == "win32":
+    import ctypes
+    from ctypes import wintypes
+
+    class _Process(ctypes.Structure):
+        """PROCESS_MEMORY_COUNTERS."""
+
+        _fields_ = [
+            ("cb", wintypes.DWORD),
+            ("PageFaultCount", wintypes.DWORD),
+            ("PeakWorkingSetSize", ctypes.c_size_t),
+            ("WorkingSetSize", ctypes.c_size_t),
+            ("QuotaPeakPagedPoolUsage", ctypes.c_size_t),
+            ("QuotaPagedPoolUsage", ctypes.c_size_t),
+            ("QuotaPeakNonPagedPoolUsage", ctypes.c_size_t),
+            ("QuotaNonPagedPoolUsage", ctypes.c_size_t),
+            ("PagefileUsage", ctypes.c_size_t),
+            ("PeakPagefileUsage", ctypes.c_size_t),
+        ]
+
+    class _System(ctypes.Structure):
+        """MEMORYSTATUSEX."""
+
+        _fields_ = [
+            ("dwLength", wintypes.DWORD),
+            ("dwMemoryLoad", wintypes.DWORD),
+            ("ullTotalPhys", ctypes.c_uint64),
+            ("ullAvailPhys", ctypes.c_uint64),
+            ("ullTotalPageFile", ctypes.c_uint64),
+            ("ullAvailPageFile", ctypes.c_uint64),
+            ("ullTotalVirtual", ctypes.c_uint64),
+            ("ullAvailVirtual", ctypes.c_uint64),
+            ("ullAvailExtendedVirtual", ctypes.c_uint64),
+        ]
+
+    def _windows_process() -> Any:
+        """Returns the counters of this process. Raises OSError."""
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        kernel.GetCurrentProcess.restype = wintypes.HANDLE
+        counters = _Process(ctypes.sizeof(_Process))
+        ask = kernel.K32GetProcessMemoryInfo
+        ask.argtypes = [wintypes.HANDLE, ctypes.POINTER(_Process), wintypes.DWORD]
+        if not ask(kernel.GetCurrentProcess(), ctypes.byref(counters), counters.cb):
+            raise ctypes.WinError(ctypes.get_last_error())
+        return counters
+
+    def _windows_system() -> Any:
+        """Returns the memory of the system. Raises OSError."""
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        status = _System(ctypes.sizeof(_System))
+        if not kernel.GlobalMemoryStatusEx(ctypes.byref(status)):
+            raise ctypes.WinError(ctypes.get_last_error())
+        return status

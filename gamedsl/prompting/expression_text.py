@@ -1,0 +1,693 @@
+"""Expressions in words: `stake if me == winner else -stake` as `stake if it is the winner, else
+-stake`.
+
+Every expression has a text. Sums, conditions and the common built-ins read as sentences; of the
+rest, the notation of the language stands, and `unexplained` holds the built-ins that a reader must
+be told the meaning of, which their rows give. Names are those of the file, `_` read as a space.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from fractions import Fraction
+from typing import Any, NamedTuple, assert_never
+
+from gamedsl.ir.builtins import BUILTINS
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
+from gamedsl.ir.expr import (
+    Apply,
+    Build,
+    Cell,
+    Collect,
+    Const,
+    Expr,
+    Field,
+    Get,
+    If,
+    LastBy,
+    LetCall,
+    LetMap,
+    Local,
+    Logic,
+    Me,
+    Past,
+    Read,
+    Stream,
+    Table,
+    expressions_in,
+)  # fmt: skip
+from gamedsl.ir.game import GameIR
+from gamedsl.ir.graphs import Adjacency, grid_shape
+from gamedsl.ir.program import Choose, Loop, walk_steps
+from gamedsl.ir.types import (
+    SEAT,
+    TEXT,
+    Bag,
+    Bool,
+    Grid,
+    List,
+    PerSeat,
+    PerValue,
+    Record,
+    Set,
+    Text,
+    Tuple,
+    Type,
+    domain,
+    plain,
+    valued,
+)  # fmt: skip
+from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import name_of
+from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.templates import as_prompt_text
+
+LISTED = 12
+"""Values of a collection that are listed; of a longer one their number is told."""
+
+
+class Person(NamedTuple):
+    """How a sentence refers to the seat that its expressions are for."""
+
+    subject: str
+    possessive: str
+
+
+IT = Person("it", "its")
+"""The seat that the sentence has named."""
+
+_CLAUSE, _AND, _COMPARISON, _PHRASE, _NOUN, _SUM, _PRODUCT, _POWER, _ATOM = range(9)
+"""How closely a text holds together, the loosest first: a phrase has a clause in it, a noun has
+none."""
+
+_CLAUSES = (" where ", " whose ", " for each ", " that are ", " if ")
+
+_SYMBOLS = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "//": _PRODUCT, "%": _PRODUCT}
+
+_COMPARED = {
+    "==": ("is", "is not"), "!=": ("is not", "is"),
+    "<": ("is less than", "is not less than"), "<=": ("is at most", "is more than"),
+    ">": ("is more than", "is at most"), ">=": ("is at least", "is less than"),
+    "in": ("is in", "is not in"), "not in": ("is not in", "is in"),
+}  # fmt: skip
+"""Each comparison, as it holds and as it does not."""
+
+_CALLED = {
+    "abs": "the size of {0} without its sign", "floor": "{0}, rounded down",
+    "ceil": "{0}, rounded up", "sign": "the sign of {0} (1, 0 or -1)",
+    "len": "the number of items of {0}", "size": "the number of items of {0}",
+    "distance": "the number of steps from {0} to {1}", "other": "the player other than {0}",
+    "others": "the players other than {0}", "cells": "all cells of {0}",
+    "empty": "the empty cells of {0}",
+    "lowest_empty": "the lowest empty cells of the columns of {0}",
+    "slots": "the places in {0} (from 0)", "keys": "the different items of {0}",
+    "first": "the first of {0}", "last": "the last of {0}", "reversed": "{0} from its end",
+    "sorted": "{0} in order, the least first", "set": "the different items of {0}",
+    "list": "{0}", "mean": "the mean of {0}", "sum": "the sum of {0}",
+    "line": "the mark that fills {1} cells in a row of {0}, along a row, a column or a diagonal",
+    "neighbors": "the neighbors of {0}",
+    "reachable": "what a chain of neighbors in {1} joins to {0}, both included",
+    "component": "all that a chain of neighbors with one content joins to {1} in {0}",
+    "union": "all in {0} or {1}", "intersection": "all in both {0} and {1}",
+    "difference": "all in {0} and not in {1}",
+    "ranked": "the players, the one with the highest of {0} first",
+    "argmax": "the player with the highest of {0} (nobody on a tie)",
+    "best": "the players with the highest of {0}",
+}  # fmt: skip
+"""The phrases for built-ins whose arguments are told in order. A built-in that has none is written
+as a call, and its row explains it."""
+
+
+_NEIGHBORS = {
+    "square": "cells that share an edge",
+    "king": "cells that share an edge or a corner",
+    "torus": "cells that share an edge, where the first row is also beside the last, and the "
+    "first column beside the last",
+    "hex": "the cell (r, c) touches (r, c-1), (r, c+1), (r-1, c), (r-1, c+1), (r+1, c-1) and "
+    "(r+1, c)",
+}
+"""Which cells are neighbors, by the neighborhood of their grid."""
+
+
+def named(name: str) -> str:
+    """Returns a name of the file as words: without the file that it comes from (`stage.move`) and
+    the number of its use (`owed.2`), `_` as a space."""
+    parts = [part for part in name.split(".") if not part.isdigit()]
+    return parts[-1].replace("_", " ")
+
+
+def plural(name: str) -> str:
+    """Returns several of what a name stands for: `guesses` of `guess`."""
+    return f"{name}es" if name.endswith(("s", "x", "ch", "sh", "z")) else f"{name}s"
+
+
+def listed(parts: Iterable[str], last: str = "and") -> str:
+    """Returns texts as a list in a sentence: `a, b and c`; with `;` where one holds a comma."""
+    *start, end = list(parts) or ["nothing"]
+    if not start:
+        return end
+    mark = "; " if any("," in part for part in (*start, end)) else ", "
+    return f"{mark.join(start)} {last} {end}"
+
+
+class Phrases:
+    """The texts of the expressions of one game, under the labels of `book`."""
+
+    def __init__(self, ir: GameIR, book: LabelBook, shown_role: Mapping[str, str]) -> None:
+        self._book, self._roles = book, shown_role
+        self._names = frozenset(book.label(name) for name, _ in book.pairs)
+        self._me = IT
+        self._lets = ir.lets_by_name
+        self._once = _single_reads(ir)
+        self._bare = _items_of(ir)
+        self.used: dict[str, None] = {}
+        """The lets that the texts so far name, in order."""
+        self.unexplained: dict[str, None] = {}
+        """The built-ins that the texts so far call by name, in order."""
+        self.constants: dict[str, Any] = {}
+        """The params whose entries the texts so far look up, with their values."""
+        self.let_names: dict[str, str] = {let.name: named(let.name) for let in ir.lets}
+
+    @contextmanager
+    def spoken_of(self, person: Person) -> Iterator[None]:
+        """Has `me` be a person in the texts made inside."""
+        before, self._me = self._me, person
+        try:
+            yield
+        finally:
+            self._me = before
+
+    @property
+    def me(self) -> Person:
+        """The seat that expressions are for, as sentences refer to it now."""
+        return self._me
+
+    def role(self, seat: str) -> str:
+        """Returns how prompts call a seat."""
+        return self._roles.get(seat, seat)
+
+    # values
+
+    def value(self, value: Any, type: Type | None = None) -> str:
+        """Returns a value as prompts name it; a long collection by its size."""
+        if value is None:
+            return "nobody" if type is not None and plain(type) == SEAT else "nothing"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, int | Fraction):
+            return str(as_prompt_text(value))
+        if isinstance(value, str):
+            return self._roles.get(value) or self._label(value)
+        if isinstance(value, BagValue):
+            return self._bag(value)
+        if isinstance(value, dict):
+            return listed(f"{self.value(k)}: {self.value(v)}" for k, v in value.items())
+        if isinstance(value, frozenset):
+            value = in_order(value, type)
+        if isinstance(value, tuple) and isinstance(plain(type) if type else None, Record | Tuple):
+            return self._label(name_of(value))
+        form = parts_of(element_type(type)) if type is not None else ""
+        return self.items(value, form=form)
+
+    def items(self, values: Iterable[Any], last: str = "", form: str = "") -> str:
+        """Returns the values of a collection: a range of numbers, all of a short one, else how
+        many there are."""
+        known = list(values)
+        if len(known) > 2 and all(type(value) is int for value in known):
+            low, high = known[0], known[-1]
+            if known == list(range(low, high + 1)):
+                return f"{low} to {high}"
+        parts = [self._part(value) for value in known]
+        if len(parts) > LISTED:
+            return f"{len(parts)} values{f' ({form})' if form else ''}, such as {parts[0]}"
+        if last:
+            return listed(parts, last)
+        return ("; " if any("," in part for part in parts) else ", ").join(parts) or "nothing"
+
+    def nested(self, value: Any) -> str:
+        """Returns a constant with brackets around each of its lists."""
+        if isinstance(value, tuple):
+            return f"[{', '.join(map(self.nested, value))}]"
+        return self.value(value)
+
+    def _part(self, value: Any) -> str:
+        """Returns an item of a collection: a tuple by its name."""
+        return self._label(name_of(value)) if isinstance(value, tuple) else self.value(value)
+
+    def _bag(self, bag: BagValue) -> str:
+        parts = [
+            self._part(item) if count == 1 else f"{count} times {self._part(item)}"
+            for item, count in bag.items()
+        ]
+        if not parts:
+            return "nothing"
+        if all(count == 1 for count in bag.values()):
+            return self.items(bag)
+        return listed(parts) if len(parts) <= LISTED else f"{sum(bag.values())} items"
+
+    def _label(self, name: str) -> str:
+        return self._book.relabelled(name, self._roles)
+
+    # expressions
+
+    def text(self, expr: Expr) -> str:
+        """Returns the text of a value."""
+        return self._at(expr, _CLAUSE)
+
+    def operand(self, expr: Expr) -> str:
+        """Returns the text of a value inside a sentence, in brackets where it has parts."""
+        return self._at(expr, _PHRASE)
+
+    def condition(self, expr: Expr, holds: bool = True) -> str:
+        """Returns a clause that says that a condition holds, or does not."""
+        return self._clause(expr, holds)[0]
+
+    def _at(self, expr: Expr, least: int) -> str:
+        text, level = self._phrase(expr)
+        return text if level >= least else f"({text})"
+
+    def _phrase(self, expr: Expr) -> tuple[str, int]:
+        """Returns the text of a value, and how closely it holds together."""
+        expr = self.inlined(expr)
+        match expr:
+            case Const(value=str() as value, type=Text(), origin=origin):
+                return (json.dumps(value) if origin is None else named(origin)), _ATOM
+            case Const(value=value, type=type):
+                text = self.value(value, type)
+                return text, _ATOM if " " not in text else _PHRASE
+            case Me():
+                return self._me.subject, _ATOM
+            case Read(name=name) | LastBy(name=name) | Local(name=name) | Stream(name=name):
+                if isinstance(expr.type, PerSeat):
+                    return f"all players' {named(name)}", _PHRASE
+                if plain(expr.type) == SEAT and isinstance(expr, Read) and name not in self._bare:
+                    return f"the {named(name)}", _ATOM
+                return named(name), _ATOM
+            case LetMap(name=name):
+                self.used[name] = None
+                return f"all players' {self.let_names.get(name, named(name))}", _PHRASE
+            case LetCall():
+                return self._let(expr)
+            case Past(name=name):
+                return f"all {plural(named(name))} so far", _PHRASE
+            case If(test=test, then=then, other=other):
+                text = f"{self._branch(then, expr.type, _PHRASE)} if {self.condition(test)}"
+                return f"{text}, else {self._branch(other, expr.type, _CLAUSE)}", _CLAUSE
+            case Get(of=of, key=key):
+                return self._got(of, key)
+            case Field(of=of, index=index):
+                return self._field(of, index)
+            case Cell(of=of, key=key):
+                return f"cell {self._at(key, _ATOM)} of {self._at(of, _ATOM)}", _PHRASE
+            case Build(items=items):
+                return f"({', '.join(map(self.text, items))})", _ATOM
+            case Collect():
+                return self._collected(expr), _CLAUSE
+            case Table(keys=keys):
+                return f"the entry of the table for {listed(map(self.text, keys))}", _PHRASE
+            case Apply():
+                return self._applied(expr)
+            case Logic():
+                return f"whether {self.condition(expr)}", _COMPARISON
+            case _:
+                assert_never(expr)
+
+    def inlined(self, expr: Expr) -> Expr:
+        """Returns what a name of a protocol stands for, where nothing else reads it."""
+        while isinstance(expr, LetCall) and expr.name in self._once and not expr.arguments:
+            if not isinstance(expr.seat, Me | None):
+                break
+            expr = self._lets[expr.name].body
+        return expr
+
+    def _branch(self, expr: Expr, type: Type, least: int) -> str:
+        """Returns one of the values of a conditional; none as its type has it."""
+        if isinstance(expr, Const) and expr.value is None:
+            return self.value(None, type)
+        return self._at(expr, least)
+
+    def _let(self, expr: LetCall) -> tuple[str, int]:
+        self.used[expr.name] = None
+        name = self.let_names.get(expr.name, named(expr.name))
+        if expr.arguments:
+            return f"{name}({', '.join(map(self.text, expr.arguments))})", _ATOM
+        if expr.seat is None:
+            return (f"the {name}" if plain(expr.type) == SEAT else name), _ATOM
+        return self.owned(name, expr.seat), _ATOM
+
+    def owned(self, name: str, seat: Expr) -> str:
+        """Returns what is a seat's own: `its card`, `ann's card`, `the card of winner`."""
+        match seat:
+            case Me():
+                return f"{self._me.possessive} {name}"
+            case Const(value=str() as known):
+                return f"{self.role(known)}'s {name}"
+            case Apply(function="other", arguments=(Me(), *_)):
+                return f"the other's {name}"
+            case Local(name=local):
+                return f"{local}'s {name}"
+            case Read(name=read) if read in self._bare:
+                return f"{read}'s {name}"
+            case _:
+                return f"the {name} of {self._at(seat, _ATOM)}"
+
+    def _got(self, of: Expr, key: Expr) -> tuple[str, int]:
+        kind = plain(of.type)
+        match of:
+            case Read(name=name) | LastBy(name=name) | Local(name=name) | Stream(name=name):
+                whose = named(name)
+            case LetMap(name=name):
+                self.used[name] = None
+                whose = self.let_names.get(name, named(name))
+            case _:
+                whose = ""
+        if whose and isinstance(kind, PerSeat):
+            return self.owned(whose, key), _ATOM
+        if isinstance(of, Const) and of.origin is not None:
+            whose, self.constants[of.origin] = named(of.origin), of.value
+        if isinstance(kind, PerValue):
+            article = "the " if whose else ""
+            return f"{article}{whose or self._at(of, _ATOM)} of {self._at(key, _ATOM)}", _ATOM
+        if isinstance(kind, PerSeat):
+            return f"{self._at(of, _ATOM)} of {self._at(key, _ATOM)}", _PHRASE
+        return f"{whose or self._at(of, _ATOM)}[{self.text(key)}]", _ATOM
+
+    def _field(self, of: Expr, index: int) -> tuple[str, int]:
+        kind = plain(of.type)
+        if isinstance(kind, Record):
+            return f"{self._at(of, _ATOM)}'s {kind.fields[index][0].replace('_', ' ')}", _ATOM
+        part = ("row", "column")[index] if is_cell(kind) else f"part {index + 1}"
+        return f"the {part} of {self._at(of, _ATOM)}", _ATOM
+
+    def _collected(self, expr: Collect, last: str = "") -> str:
+        """Returns the items of a comprehension: `its value of g for each g in Good`."""
+        test = f" where {self.condition(expr.condition)}" if expr.condition is not None else ""
+        names = ", ".join(expr.targets)
+        if isinstance(expr.item, Local) and expr.targets == (expr.item.name,):
+            return f"each {names} of {self.source(expr.source)}{test}"
+        return (
+            f"{self._at(expr.item, _PHRASE)} for each {names} of {self.source(expr.source)}{test}"
+        )
+
+    def source(self, source: Expr) -> str:
+        """Returns the collection of a comprehension; all roles as `the players`."""
+        if isinstance(source, Const) and source.value == tuple(self._roles)[: len(source.value)]:
+            return "the players"
+        return self._at(source, _PHRASE)
+
+    # operators and built-ins
+
+    def _applied(self, expr: Apply) -> tuple[str, int]:
+        if all(isinstance(part, Const) for part in expr.arguments):
+            with suppress(EvaluationError):
+                return self._phrase(Const(expr.type, expr.span, evaluate(expr, Scope())))
+        name, given = expr.function, written(expr)
+        self._tell_graph(expr)
+        if isinstance(expr.type, Bool):
+            return f"whether {self.condition(expr)}", _COMPARISON
+        if name == "neg":
+            text, level = self._phrase(given[0])
+            return (f"-{text}", _POWER) if level >= _POWER else (f"minus {text}", _PHRASE)
+        if name in _SYMBOLS:
+            level = _SYMBOLS[name]
+            return f"{self._at(given[0], level)} {name} {self._at(given[1], level + 1)}", level
+        match name, given:
+            case "**", (base, power):
+                return f"{self._at(base, _ATOM)} ** {self._at(power, _ATOM)}", _POWER
+            case "..", (low, high):
+                return f"{self._at(low, _SUM)} to {self._at(high, _SUM)}", _PHRASE
+            case "index", (Me(),):
+                return f"{self._me.possessive} place among the players (from 0)", _NOUN
+            case "index", (value,):
+                order = self._at(expr.arguments[-1], _CLAUSE)
+                return f"the place of {self._at(value, _NOUN)} in {order} (from 0)", _NOUN
+            case "value_of", (named_value,):
+                enum, table = valued(named_value.type), expr.arguments[-1]
+                if enum is not None and isinstance(table, Const):
+                    self.constants[f"values of {enum.name or 'names'}"] = table.value
+                return f"the value of {self._many(named_value)}", _NOUN
+            case "other", (Me(), *_):
+                return "the other", _ATOM
+            case "abs", (Apply(function="-", arguments=(one, two)),):
+                between = f"{self._at(one, _SUM)} and {self._at(two, _SUM)}"
+                return f"the difference between {between}", _NOUN
+            case "sign", (Apply(function="-", arguments=(one, two)),):
+                more = f"1 if {self._at(one, _SUM)} is more than {self._at(two, _SUM)}"
+                return f"{more}, -1 if it is less, 0 if they are equal", _CLAUSE
+            case "min" | "max", (_, _, *_):
+                least = "least" if name == "min" else "greatest"
+                return f"the {least} of {listed(self._at(one, _SUM) for one in given)}", _NOUN
+            case "min" | "max", (over,):
+                least = "least" if name == "min" else "greatest"
+                return _leveled(f"the {least} of {self._many(over)}")
+            case "count" | "len" | "size", (Collect() as over,):
+                return f"the number of {self._passing(over)}", _PHRASE
+            case "count", (over, value):
+                return self._counted(over, self._at(value, _PHRASE)), _PHRASE
+            case "argmax", (over,) if _is_map(over):
+                text = f"the player with the highest {self._map_name(over)}"
+                return f"{text} (nobody on a tie)", _NOUN
+            case "best", (over,) if _is_map(over):
+                return f"the players with the highest {self._map_name(over)}", _NOUN
+            case "ranked", (over,) if _is_map(over):
+                highest = f"the one with the highest {self._map_name(over)}"
+                return f"the players, {highest} first", _NOUN
+            case "prev", (Read(name=read), *_):
+                return f"the {named(read)} before the last", _NOUN
+            case "clip", (number, *_):
+                return f"{self._at(number, _SUM)}, moved to the nearest value allowed", _CLAUSE
+            case _, _:
+                pattern = _CALLED.get(name)
+                if pattern is None:
+                    self.unexplained[name] = None
+                    return f"{name}({', '.join(map(self.text, given))})", _ATOM
+                return _leveled(pattern.format(*(self._many(one) for one in given)))
+
+    def _tell_graph(self, expr: Apply) -> None:
+        """Has the words below the rules say which nodes are neighbors."""
+        graph = _graph_of(expr)
+        if graph is None:
+            return
+        shape = grid_shape(graph)
+        if shape is not None:
+            self.constants["neighbors"] = _NEIGHBORS[shape]
+            return
+        place = {node: number for number, (node, _) in enumerate(graph)}
+        pairs = ((n, m) for n, near in graph for m in near if place[n] < place[m])
+        self.constants["neighbors"] = tuple(pairs)
+
+    def _many(self, expr: Expr) -> str:
+        """Returns an argument inside a phrase."""
+        return self._collected(expr) if isinstance(expr, Collect) else self._at(expr, _PHRASE)
+
+    def _map_name(self, over: Expr) -> str:
+        match over:
+            case LetMap(name=name):
+                self.used[name] = None
+                return self.let_names.get(name, named(name))
+            case Read(name=name) | LastBy(name=name) | Stream(name=name):
+                return named(name)
+            case _:
+                return self.text(over)
+
+    def _counted(self, over: Expr, value: str) -> str:
+        match over:
+            case Past(name=name):
+                return f"the number of {plural(named(name))} so far that are {value}"
+            case Read() | LastBy() | LetMap() if isinstance(over.type, PerSeat):
+                return f"the number of players whose {self._map_name(over)} is {value}"
+            case _:
+                return f"the number of times that {value} is in {self._many(over)}"
+
+    def _passing(self, over: Collect) -> str:
+        names, source = ", ".join(over.targets), self.source(over.source)
+        if isinstance(over.item, Local):
+            return self._collected(over).removeprefix("each ")
+        holds = [self.condition(over.item)] if isinstance(over.item.type, Bool) else []
+        tests = [*([self.condition(over.condition)] if over.condition is not None else []), *holds]
+        return f"{names} of {source} where {' and '.join(tests)}"
+
+    # conditions
+
+    def _clause(self, expr: Expr, holds: bool) -> tuple[str, int]:
+        expr = self.inlined(expr)
+        match expr:
+            case Const(value=bool() as value):
+                return ("always" if value == holds else "never"), _ATOM
+            case Apply(function="not", arguments=(of,)):
+                return self._clause(of, not holds)
+            case Logic(op=op, left=left, right=right):
+                joint = op if holds else "or" if op == "and" else "and"
+                level = _AND if joint == "and" else _CLAUSE
+                parts = [self._clause(one, holds) for one in (left, right)]
+                texts = [t if at >= level else f"({t})" for t, at in parts]
+                return f" {joint} ".join(texts), level
+            case Apply(function=name) if name in _COMPARED:
+                left, right = written(expr)
+                return self._compared(name, left, right, holds), _COMPARISON
+            case Apply(function="full", arguments=(board, *_)):
+                return f"{self._at(board, _ATOM)} is {'' if holds else 'not '}full", _COMPARISON
+            case Apply(function="connected"):
+                self._tell_graph(expr)
+                board, held, *groups = written(expr)
+                ends = listed(map(self._many, groups))
+                chain = f"a chain of neighbors in {self._many(board)} that hold"
+                joins = "joins" if holds else "does not join"
+                return f"{chain} {self._at(held, _NOUN)} {joins} {ends}", _COMPARISON
+            case Apply(function="any" | "all" as name, arguments=(over, *_)):
+                return self._quantified(name, over, holds), _COMPARISON
+            case If(test=test, then=then, other=other):
+                text = f"{self._clause(then, holds)[0]} where {self.condition(test)}"
+                return f"({text}, else {self._clause(other, holds)[0]})", _ATOM
+            case Apply(function=name) if isinstance(expr.type, Bool) and name not in _CALLED:
+                self.unexplained[name] = None
+                called = f"{name}({', '.join(map(self.text, written(expr)))})"
+                return f"{called} is {'true' if holds else 'false'}", _COMPARISON
+            case _:
+                return f"{self._at(expr, _NOUN)} is {'true' if holds else 'false'}", _COMPARISON
+
+    def _compared(self, name: str, left: Expr, right: Expr, holds: bool) -> str:
+        for one, other in ((left, right), (right, left)):
+            if isinstance(one, Const) and isinstance(one.value, bool) and name in ("==", "!="):
+                return self.condition(other, (one.value == holds) == (name == "=="))
+        if isinstance(left, Const) and not isinstance(right, Const) and name in ("==", "!="):
+            left, right = right, left
+        if isinstance(right, Me) and name in ("==", "!="):
+            left, right = right, left
+        verb = _COMPARED[name][0 if holds else 1]
+        truths = isinstance(left.type, Bool) and isinstance(right.type, Bool)
+        if truths and name in ("==", "!="):
+            same = (name == "==") == holds
+            told = f"{self._truth(left)} is {'' if same else 'not '}the same as"
+            return f"{told} {self._truth(right)}"
+        if isinstance(right, Const) and right.value is None:
+            none = self.value(None, left.type)
+            some = "somebody" if none == "nobody" else "something"
+            return f"{self._at(left, _NOUN)} is {none if verb == 'is' else some}"
+        if name in ("in", "not in") and isinstance(right, Const | Build):
+            verb = verb.replace(" in", " one of")
+            items = right.items if isinstance(right, Build) else ()
+            told = listed(map(self.text, items), "or") if items else self._at(right, _PHRASE)
+            return f"{self._at(left, _NOUN)} {verb} {told}"
+        return f"{self._at(left, _NOUN)} {verb} {self._at(right, _NOUN)}"
+
+    def _truth(self, expr: Expr) -> str:
+        text, level = self._phrase(expr)
+        return text if level == _ATOM else f"({text})"
+
+    def _quantified(self, name: str, over: Expr, holds: bool) -> str:
+        some = (name == "any") == holds
+        every = "some" if some else "every"
+        if isinstance(over, Collect):
+            source, names = self.source(over.source), ", ".join(over.targets)
+            test = f" where {self.condition(over.condition)}" if over.condition is not None else ""
+            return f"for {every} {names} of {source}{test}, {self.condition(over.item, holds)}"
+        if isinstance(over.type, PerSeat):
+            told = f"is {'true' if holds else 'false'}"
+            return f"{self._map_name(over)} {told} for {every} player"
+        told = f"{'some' if some else 'all'} of {self._many(over)}"
+        return f"{told} are {'true' if holds else 'false'}"
+
+
+def _is_map(expr: Expr) -> bool:
+    """Returns whether an expression is a name that has a value for each player."""
+    return isinstance(expr, Read | LastBy | LetMap | Stream) and isinstance(expr.type, PerSeat)
+
+
+def written(expr: Apply) -> tuple[Expr, ...]:
+    """Returns the arguments of a built-in that the file gives it, without those that typing
+    appends."""
+    row, given = BUILTINS[expr.function], expr.arguments
+    match row.appended:
+        case "":
+            return given
+        case "order of the type":
+            return given[:1]
+        case "order of the values":
+            last = given[-1]
+            ordered = (
+                isinstance(last, Const) and last.type == TEXT and not isinstance(last.value, str)
+            )
+            return given[:-1] if ordered and len(given) > 1 else given
+        case "values of the type":
+            return given[:1]
+        case "size of the grid":
+            return given[:-2] if isinstance(given[0].type, Grid) else given
+        case "graph":
+            return given[:-1]
+        case "graph instead":
+            return given[1:]
+        case _:
+            assert_never(row.appended)
+
+
+def _graph_of(expr: Apply) -> Adjacency | None:
+    """Returns the graph that a built-in is given; None if it is given none."""
+    place = {"graph": -1, "graph instead": 0}.get(BUILTINS[expr.function].appended)
+    graph = expr.arguments[place] if place is not None else None
+    return graph.value if isinstance(graph, Const) else None
+
+
+def _leveled(text: str) -> tuple[str, int]:
+    """Returns the text of a phrase, and whether it has a clause in it."""
+    return text, _PHRASE if any(mark in text for mark in _CLAUSES) else _NOUN
+
+
+def _single_reads(ir: GameIR) -> frozenset[str]:
+    """Returns the names without parameters that a protocol brings and that are read once."""
+    parts = (ir.turns, ir.lets, ir.payoffs, ir.end, ir.scores)
+    calls = [expr for expr in expressions_in(parts) if isinstance(expr, LetCall | LetMap)]
+    read = Counter(expr.name for expr in calls)
+    mapped = {expr.name for expr in calls if isinstance(expr, LetMap)}
+    return frozenset(
+        let.name
+        for let in ir.lets
+        if "." in let.name and not let.parameters and read[let.name] == 1 and let.name not in mapped
+    )
+
+
+def _items_of(ir: GameIR) -> frozenset[str]:
+    """Returns the names of actions' arguments and of loops' items."""
+    found: set[str] = set()
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Choose):
+            found |= {name for action in step.moves for name, _ in action.parameters}
+        elif isinstance(step, Loop) and step.item is not None:
+            found.add(step.item)
+    return frozenset(found)
+
+
+def in_order(values: Iterable[Any], type: Type | None) -> tuple[Any, ...]:
+    """Returns the elements of a set in the order of their type, or of their names."""
+    known = list(values)
+    order = None if type is None else domain(element_type(type), ())
+    if order and set(known) <= set(order):
+        return tuple(value for value in order if value in set(known))
+    numbers = sorted(value for value in known if isinstance(value, int))
+    return (*numbers, *sorted((v for v in known if not isinstance(v, int)), key=name_of))
+
+
+def element_type(type: Type) -> Type:
+    """Returns the type of a collection's elements; of any other type that itself."""
+    kind = plain(type)
+    return kind.of if isinstance(kind, List | Set | Bag) else kind
+
+
+def parts_of(type: Type) -> str:
+    """Returns the names of the parts of a value, as its name writes them: `book,hat`; empty for a
+    value without parts."""
+    kind = plain(type)
+    if isinstance(kind, PerSeat):
+        return parts_of(kind.of)
+    if isinstance(kind, Record):
+        return ",".join(name for name, _ in kind.fields) if len(kind.fields) > 1 else ""
+    return "row,column" if is_cell(kind) else ""
+
+
+def is_cell(type: Type) -> bool:
+    """Returns whether a type is that of a grid's places, (row, column)."""
+    parts = type.of if isinstance(type, Tuple) else ()
+    return len(parts) == 2 and all(getattr(part, "low", None) == 0 for part in parts)

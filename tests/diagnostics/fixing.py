@@ -1,0 +1,83 @@
+"""The fixes that the compiler proposes, carried out: what is left must be one problem fewer.
+
+A fix with edits is applied to a copy of its files. What is compiled then must no longer have its
+problem, and no error that was not there before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from gamedsl.diagnostics import Diagnostic
+from gamedsl.diagnostics.fixes import apply_edits
+from gamedsl.diagnostics.render import render
+
+Compile = Callable[[Path], list[Diagnostic]]
+
+
+class Kind(NamedTuple):
+    """What a problem says, wherever it says it."""
+
+    code: str
+    message: str
+
+    @classmethod
+    def of(cls, found: Diagnostic) -> Kind:
+        return cls(found.code, found.message)
+
+
+def errors(found: list[Diagnostic]) -> Counter[Kind]:
+    return Counter(Kind.of(d) for d in found if d.severity == "error")
+
+
+def with_edits(found: Diagnostic) -> dict[Path, str]:
+    """Returns the texts of the files that a fix changes, by their paths."""
+    texts = {}
+    for source in {edit.span.source for edit in found.edits}:
+        own = [edit for edit in found.edits if edit.span.source is source]
+        texts[Path(source.name)] = apply_edits(source.text, own)
+    return texts
+
+
+def remaining(path: Path, found: Diagnostic, compile: Compile) -> list[Diagnostic]:
+    """Returns the problems of a file once a fix is applied; the files are as before after it."""
+    texts = with_edits(found)
+    before = {each: each.read_bytes() for each in texts}
+    try:
+        for each, text in texts.items():
+            each.write_text(text, encoding="utf-8")
+        return compile(path)
+    finally:
+        for each, data in before.items():
+            each.write_bytes(data)
+
+
+def stage(code: str) -> int:
+    """Returns when a code is found: YAML, then which file it is, then its shape, then the rest. A
+    file with errors of one stage is not looked at by the next."""
+    if code in ("GD0105", "GD0110", "GD0111", "GD0112"):
+        return 1
+    return {"00": 0, "01": 2}.get(code[2:4], 3)
+
+
+def faults_of_fixes(path: Path, compile: Compile) -> list[str]:
+    """Returns what is wrong with the fixes of a file's problems: one that leaves its problem, or
+    that brings another error of the same stage."""
+    found = compile(path)
+    wrong = []
+    for problem in found:
+        if not problem.edits:
+            continue
+        left = remaining(path, problem, compile)
+        kind, reached = Kind.of(problem), stage(problem.code)
+        new = [k for k in errors(left) - errors(found) if stage(k.code) <= reached]
+        before, after = (sum(Kind.of(d) == kind for d in each) for each in (found, left))
+        if after >= before or new:
+            told = [d for d in left if Kind.of(d) in new or Kind.of(d) == kind]
+            text = "\n".join(with_edits(problem).values())
+            wrong.append(f"{kind.code} {kind.message}\n{problem.help}\n"
+                         f"{render(told, 'concise')}\n{text}")  # fmt: skip
+    return wrong

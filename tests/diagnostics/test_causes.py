@@ -1,0 +1,202 @@
+"""One cause is one error, whose help says what to write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from gamedsl.analysis.proof import Proof
+from gamedsl.commands.validate import _facts
+from gamedsl.compiler import compile_file
+from gamedsl.diagnostics import Diagnostic
+from gamedsl.diagnostics.fixes import apply_edits
+
+HEAD = "game: case\nroles: [ann, bob]\n"
+TURN = "turns:\n  - {role: all, choose: move, from: [up, down]}\n"
+
+CAUSES = {
+    "a section of another tool": (
+        "game: case\nplayers: [ann, bob]\n" + TURN + "payoffs: 1\n",
+        "GD0101", "did you mean `roles`?",
+    ),
+    "a description": (
+        HEAD + "description: two people\n" + TURN + "payoffs: 1\n",
+        "GD0101", "did you mean `about`?",
+    ),
+    "states": (
+        HEAD + "states: {n: 0}\n" + TURN + "payoffs: n\n",
+        "GD0101", "did you mean `state`?",
+    ),
+    "agents": (
+        "game: case\nagents: [ann, bob]\n" + TURN + "payoffs: 1\n",
+        "GD0101", "did you mean `roles`?",
+    ),
+    "a judge": (
+        HEAD + "judge: eve\n" + TURN + "payoffs: 1\n",
+        "GD0101", "who judges acts as a role does: write `referees: [judge]`, and a step for it",
+    ),
+    "a list in braces": (
+        HEAD + "params: {sizes: 1, 2, 3, 4, 5, 6, 7}\n" + TURN + "payoffs: sizes[0]\n",
+        "GD0016",
+        "for a list, write sizes: [1, 2, 3, 4, 5, 6, 7]; "
+        'for a text, sizes: "1, 2, 3, 4, 5, 6, 7"',
+    ),
+    "a list of a step in braces": (
+        HEAD + "turns:\n  - {role: all, choose: move, from: up, down}\npayoffs: 1\n",
+        "GD0016", 'for a list, write from: [up, down]; for a text, from: "up, down"',
+    ),
+    "a list on a line": (
+        HEAD + "types:\n  Rank: jack, queen, king\n" + TURN
+        + "let: {best: king, worst: jack}\npayoffs: 1 if best == queen else 0\n",
+        "GD0201", "a list is written `[jack, queen, king]`",
+    ),
+    "a list of actions": (
+        HEAD + "actions: up, down\nprotocol: simultaneous\npayoffs: 1\n",
+        "GD0103", "a list has brackets: `[up, down]`",
+    ),
+    "a name that is read four times": (
+        HEAD + TURN + "payoffs: {ann: 1 if moev.ann == up else 2 if moev.bob == up else 3,"
+        " bob: 1 if moev.ann == up else moev.bob}\n",
+        "GD0301", "did you mean `move`?",
+    ),
+    "a type that is read twice": (
+        HEAD + "types: {Rank: 1..3}\nturns:\n  - {role: ann, choose: x, from: Rnak}\n"
+        "  - {role: bob, choose: y, from: Rnak}\npayoffs: x - y\n",
+        "GD0301", "did you mean `Rank`?",
+    ),
+    "a role that acts twice": (
+        HEAD + "turns:\n  - {role: anne, choose: x, from: [up, down]}\n"
+        "  - {role: anne, choose: y, from: [up, down]}\n"
+        "  - {role: bob, choose: z, from: [up, down]}\npayoffs: 1 if x == y else 0\n",
+        "GD0320", "did you mean `ann`?",
+    ),
+    "a role of a step and of an expression": (
+        HEAD + "turns:\n  - {role: anne, choose: x, from: [up, down], seen_by: all}\n"
+        "  - {role: all, choose: z, from: [up, down]}\npayoffs: 1 if z.anne == up else 0\n",
+        "GD0320", "did you mean `ann`?",
+    ),
+    "an action of a table": (
+        HEAD + "actions: [up, dwon]\nprotocol: simultaneous\npayoffs: |\n"
+        "  ann, bob | up   | down\n  up       | 1, 1 | 0, 0\n  down     | 0, 0 | 1, 1\n",
+        "GD0414", "did you mean `dwon`?",
+    ),
+    "a count of a comparison": (
+        HEAD + TURN + "payoffs: count(move == up)\n",
+        "GD0305", "to count those that are equal, write `count(move, up)`",
+    ),
+    "cells without others": (
+        HEAD + "state: {board: {grid: [2, 2], of: 0..1}}\n" + TURN
+        + "payoffs: size(cells(board) - empty(board))\n",
+        "GD0305",
+        "of sets and of cells write `difference(cells(board), empty(board))`",
+    ),
+    "a whole number that may be a half": (
+        HEAD + TURN + "let: {half: len(roles) / 2}\npayoffs: sum(1..half)\n",
+        "GD0305", "a whole number is needed, and this may be any: `floor(half)`",
+    ),
+    "a field without bounds": (
+        HEAD + "types: {Bid: {price: number, side: [left, right]}}\nstate: {bids: {set: Bid}}\n"
+        "turns:\n  - {role: all, choose: bid, from: bids}\npayoffs: 1\n",
+        "GD0427", "give the field a range, such as `price: 0..10`",
+    ),
+    "a field in a field": (
+        HEAD + "types: {Pair: {words: list of 1..3, n: 1..2}, Bid: {pair: Pair, m: 1..2}}\n"
+        "state: {bids: {set: Bid}}\nturns:\n  - {role: all, choose: bid, from: bids}\npayoffs: 1\n",
+        "GD0427", "give the field finite values: no text, list or bag is one of `pair.words`",
+    ),
+}  # fmt: skip
+
+
+def errors(text: str, folder: Path) -> list[Diagnostic]:
+    path = folder / "case.yaml"
+    path.write_text(text, encoding="utf-8")
+    return [d for d in compile_file(path).diagnostics if d.severity == "error"]
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_one_cause_is_one_error(name: str, tmp_path: Path) -> None:
+    text, code, help = CAUSES[name]
+    found = errors(text, tmp_path)
+    assert [(d.code, d.help) for d in found] == [(code, help)]
+
+
+def test_the_fix_mends_every_place(tmp_path: Path) -> None:
+    (found,) = errors(CAUSES["a name that is read four times"][0], tmp_path)
+    assert [edit.text for edit in found.edits] == ["move"] * 4
+    assert len({edit.span for edit in found.edits}) == 4
+    assert [note.text for note in found.notes if note.text == "and here"] == ["and here"] * 3
+    assert all(
+        note.span.start > found.span.start for note in found.notes if note.text == "and here"
+    )
+
+
+def test_what_is_given_twice_shows_both_places(tmp_path: Path) -> None:
+    text = (
+        "game: case\nroles: {p: 2}\nactions:\n  p: [up, down]\n  p_1: [up]\n"
+        "protocol: simultaneous\npayoffs: 1\n"
+    )
+    (found,) = errors(text, tmp_path)
+    assert found.code == "GD0319"
+    assert found.span.line == 5
+    assert [note.span.line for note in found.notes] == [4]
+
+
+def test_facts_without_a_sure_one_begin_with_no_semicolon() -> None:
+    proof = Proof("recall", "every seat remembers", "sampled", short="perfect recall")
+    assert _facts((proof,)) == "  sampled: perfect recall (1 sampled)"
+
+
+PASSED_OVER = """game: case
+roles: [ann, bob]
+no_move: pass
+state:
+  hand: {per: role, set: 1..3, seen_by: owner}
+  kept: {per: role, set: 1..3, seen_by: owner}
+turns:
+  - {draw: card, per: role, from: 1..3, seen_by: owner}
+  - each: roles
+    turns:
+      - {do: add card.me to hand.me, if: card.me > 1}
+  - each: roles
+    turns:
+      - {choose: move, from: hand.me, seen_by: owner}
+      - {do: add move to kept.me, if: move != none}
+payoffs: size(kept.me)
+"""
+
+
+def test_who_is_passed_over_knows_it(tmp_path: Path) -> None:
+    """Its options are its own, so that it knows what it chose, or that it could not."""
+    assert errors(PASSED_OVER, tmp_path) == []
+    text = PASSED_OVER.replace(
+        "kept: {per: role, set: 1..3, seen_by: owner}", "kept: {per: role, set: 1..3}"
+    )
+    assert [d.code for d in errors(text, tmp_path)] == ["GD0441"]
+
+
+def test_an_earlier_choice_of_another_is_not_known(tmp_path: Path) -> None:
+    """Whoever is passed over still reads what the other chose before it in the same pass."""
+    text = PASSED_OVER.replace(
+        "      - {choose: move, from: hand.me, seen_by: owner}\n",
+        "      - {role: other, choose: move, from: 1..3, seen_by: owner}\n"
+        "      - {choose: move, from: hand.me, seen_by: owner}\n",
+    )
+    assert "GD0441" in [d.code for d in errors(text, tmp_path)]
+
+
+@pytest.mark.parametrize(("reads", "leaks"), [("cells", False), ("empty", True)])
+def test_the_shape_of_a_hidden_grid_is_known(reads: str, leaks: bool, tmp_path: Path) -> None:
+    text = (
+        "game: case\nroles: [ann, bob]\n"
+        "state: {board: {grid: [2, 2], of: 0..1, seen_by: nobody}}\n"
+        f"turns:\n  - {{role: all, choose: place, from: {reads}(board)}}\npayoffs: 1\n"
+    )
+    assert ("GD0440" in [d.code for d in errors(text, tmp_path)]) == leaks
+
+
+@pytest.mark.parametrize("name", ["a count of a comparison", "cells without others",
+                                  "a whole number that may be a half"])  # fmt: skip
+def test_what_is_written_instead_is_right(name: str, tmp_path: Path) -> None:
+    (found,) = errors(CAUSES[name][0], tmp_path)
+    assert errors(apply_edits(found.span.source.text, found.edits), tmp_path) == []

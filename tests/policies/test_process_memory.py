@@ -1,0 +1,46 @@
+"""Memory of the process, also where `resource` does not exist; bars that are not drawn."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+
+from gamedsl.policies.process_memory import peak_memory, system_memory
+
+
+def test_memory_is_that_of_a_process() -> None:
+    peak = peak_memory()
+    assert peak > 1e6
+    block = bytearray(64 << 20)
+    block[::4096] = b"x" * len(block[::4096])
+    assert peak_memory() >= max(peak, 64 << 20)
+    assert system_memory() > peak_memory() / 2
+
+
+def test_training_imports_without_resource() -> None:
+    """As on Windows."""
+    code = (
+        "import sys; sys.modules['resource'] = None\n"
+        "import gamedsl.train.dry_run, gamedsl.commands.train, gamedsl.policies.activations\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_no_bar_is_drawn() -> None:
+    """Neither by transformers nor by those who use tqdm themselves; afterwards it is as before."""
+    from tqdm.auto import tqdm
+
+    from gamedsl.policies.progress_bars import logging, without_progress_bars
+
+    def drawn(bar: object) -> str:
+        out = io.StringIO()
+        assert list(bar(range(3), file=out)) == [0, 1, 2]
+        return out.getvalue()
+
+    before = logging.is_progress_bar_enabled()
+    with without_progress_bars():
+        assert drawn(tqdm) == ""
+        assert drawn(logging.tqdm) == ""
+    assert "3/3" in drawn(tqdm)
+    assert logging.is_progress_bar_enabled() == before

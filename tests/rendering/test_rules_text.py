@@ -1,0 +1,291 @@
+"""The rules that prompts tell by default, the questions of steps, and how to switch both off."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+
+import gamedsl
+from gamedsl.analysis.history_prompts import sample_book
+from gamedsl.analysis.masking import check_names_masked
+from gamedsl.analysis.prompt_bounds import PromptBounds
+from gamedsl.diagnostics import Problems
+from gamedsl.ir.codec import decode, encode
+from gamedsl.ir.game import GameIR, Labels
+from gamedsl.ir.types import Enum, Set
+from gamedsl.prompting import default_texts
+from gamedsl.prompting.default_texts import default_rules, role_names
+from gamedsl.prompting.expression_text import in_order
+from gamedsl.prompting.labels import draw_labels
+from gamedsl.prompting.prompts import Prompter
+from gamedsl.prompting.rules_text import written_rules
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import wording_of
+from tests.properties.strategies import game_files
+from tests.properties.walking import compiled
+from tests.rendering.games import STAG_HUNT, ULTIMATUM
+from tests.shipped import GAMES
+
+NAMES = sorted(path.stem for path in GAMES.glob("*.yaml"))
+
+
+def rules(ir: GameIR) -> str:
+    return default_rules(ir, draw_labels(ir, run_seed=0, seed=0))
+
+
+def system(ir: GameIR) -> str:
+    step, book = ir.steps[0], draw_labels(ir, run_seed=0, seed=0)
+    legal = tuple(option.name for option in step.options[0])
+    return Prompter(ir).messages(step.actors[0], step, legal, book, ())[0][1]
+
+
+def question(ir: GameIR) -> str:
+    step, book = ir.steps[0], draw_labels(ir, run_seed=0, seed=0)
+    legal = tuple(option.name for option in step.options[0])
+    return Prompter(ir).messages(step.actors[0], step, legal, book, ())[-1][1]
+
+
+def test_kuhn_poker_is_explained() -> None:
+    assert rules(gamedsl.load("kuhn_poker").ir) == KUHN
+
+
+KUHN = """\
+This is kuhn_poker, a game for 2 players: first and second. \
+Three cards, one each, a chip of ante, at most one bet.
+The play, in this order:
+  - Each player is dealt its card at random: one of J, Q, K, no two the same. Only it sees it.
+  - first chooses open: check or bet.
+  - If open is check, second chooses reply: check or bet.
+  - If open is bet, second chooses answer: fold or call.
+  - If reply is bet, first chooses answer: fold or call.
+All see everything else.
+Each player is paid at the end: stake if it is the winner, else -stake.
+The words above:
+  - stake: 2 if answer is call, else 1
+  - the winner: the bettor if answer is fold, else the player with the highest card \
+(nobody on a tie)
+  - the bettor: first if open is bet, else second if reply is bet, else nobody"""
+
+
+def test_small_games_list_what_outcomes_pay(ir) -> None:
+    told = rules(ir(STAG_HUNT))
+    assert "What is paid at the end to hunter_1 and hunter_2" in told
+    assert "  - stag, hare: 0, 3" in told
+
+
+def test_larger_games_tell_a_formula(ir) -> None:
+    told = rules(ir(ULTIMATUM.replace("{low: 2, fair: 5, high: 8}", "0..pie")))
+    assert "proposer is paid at the end: 10 - offer if answer is accept, else 0." in told
+    assert "proposer chooses offer: a number from 0 to 10." in told
+
+
+def test_state_and_its_changes_are_told() -> None:
+    told = rules(gamedsl.load("goofspiel").ir)
+    assert "  - hand of each player: 1 to 3 at first; only its owner sees it" in told
+    assert "- If the taker is somebody, the points of the taker grows by prize." in told
+    assert "- For each player, its bid is taken out of its hand." in told
+
+
+def test_stages_loops_and_ends_are_told() -> None:
+    stage = replace(gamedsl.load("repeated_prisoners_dilemma").ir, labels=Labels("plain"))
+    assert "  - 5 times:\n    - A round of prisoners dilemma is played:" in rules(stage)
+    assert "        - defect, cooperate: 5, 0" in rules(stage)
+    board = rules(gamedsl.load("tic_tac_toe").ir)
+    assert "The game ends as soon as the winner is somebody or board is full." in board
+
+
+def test_costs_of_invalid_replies_are_told(ir) -> None:
+    told = rules(ir(ULTIMATUM + "on_invalid: {retry: 1, then: forfeit, pay: -1}\n"))
+    assert "not valid, after 1 more try, ends the game; its author is paid -1." in told
+
+
+def test_fields_say_who_sees_them() -> None:
+    told = rules(gamedsl.load("support").ir)
+    assert "(story, need, budget). Only customer sees story, need and budget." in told
+
+
+def test_masked_games_tell_their_form(ir) -> None:
+    game = ir(ULTIMATUM + "labels: masked\n")
+    assert rules(game) == (
+        "Game for 2 players. Player 1 chooses from 3 options. Player 2 chooses from 2 options. "
+        "All see every choice."
+    )
+
+
+def test_masked_games_tell_who_sees_what() -> None:
+    told = rules(replace(gamedsl.load("kuhn_poker").ir, labels=Labels("masked")))
+    assert "Something is drawn for each player, which only it sees." in told
+    assert "In some cases player 2 chooses from 2 options." in told
+    assert "All see everything else." in told
+
+
+def test_masked_games_of_one_decision_tell_no_more(ir) -> None:
+    assert rules(ir(STAG_HUNT + "labels: masked\n")) == "Game for 2 players."
+
+
+def test_sentences_with_a_masked_name_are_left_out(ir) -> None:
+    told = rules(ir(ULTIMATUM.replace("low:", "chooses:") + "labels: masked\n"))
+    assert told == "Game for 2 players. All see every choice."
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_masked_rules_name_nothing(name: str) -> None:
+    ir = replace(gamedsl.load(name).ir, labels=Labels("masked"), templates=(), view=())
+    if sample_book(ir) is None:
+        pytest.skip("no style has enough words for it")
+    problems = Problems()
+    check_names_masked(ir, problems)
+    assert not [d for d in problems.found if "`rules`" in d.why or "`ask`" in d.why]
+
+
+def test_fixed_labels_stand_for_options(ir) -> None:
+    told = rules(ir(STAG_HUNT + "labels: {stag: A, hare: B}\n"))
+    assert "  - A, B: 0, 3" in told
+    assert not re.search("stag|hare", told.replace("stag_hunt", ""))
+
+
+def test_rules_are_switched_off_and_replaced(ir) -> None:
+    form = "Reply with exactly one of the options."
+    assert system(ir(ULTIMATUM + 'prompts: {rules: ""}\n')) == form
+    assert system(ir(ULTIMATUM + "rules: Share ten.\n")) == f"Share ten. {form}"
+
+
+def test_long_rules_are_not_sent(ir, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = ir(ULTIMATUM)
+    monkeypatch.setattr(default_texts, "LONGEST", 100)
+    assert rules(game) == default_texts.brief_rules(game)
+
+
+def test_the_brief_wording_is_that_of_version_0_1_0(ir) -> None:
+    game = replace(ir(ULTIMATUM), wording="brief")
+    assert system(game) == (
+        "This is ultimatum, a game for 2 players. One offers a split; the other takes it, or both "
+        "get nothing. Reply with exactly one of the options."
+    )
+    assert question(game) == "You are proposer.\nOptions:\nlow\nfair\nhigh"
+
+
+ASKED = ULTIMATUM.replace("choose: offer,", "choose: offer, about: 'How much do you offer?',")
+
+
+def test_a_step_asks_its_question(ir) -> None:
+    assert "You are proposer.\nHow much do you offer?\nOptions:\nlow" in question(ir(ASKED))
+    assert "How much do you offer?\nOptions:" in question(ir(ASKED + "labels: masked\n"))
+    assert "You are proposer.\nChoose your offer.\nOptions:\nlow" in question(ir(ULTIMATUM))
+
+
+def test_an_open_step_asks_its_question(ir) -> None:
+    game = ir(
+        """
+game: hints
+roles: [ann]
+turns:
+  - {role: ann, say: hint, max_tokens: 9, about: "What do you say?"}
+payoffs: 0
+"""
+    )
+    assert question(game).startswith("What do you say?")
+
+
+def test_a_question_may_not_say_a_masked_name(check) -> None:
+    text = ASKED.replace("How much do you offer?", "Is it low?") + "labels: masked\n"
+    assert "GD0520" in [d.code for d in check(text).diagnostics]
+
+
+def test_steps_that_look_the_same_ask_the_same(ir) -> None:
+    game = ir(
+        """
+game: absent_minded_driver
+roles: [driver]
+turns:
+  - {role: driver, choose: first, from: [exit, go], knows: nothing}
+  - {role: driver, choose: second, from: [exit, go], knows: nothing, if: first == go}
+payoffs: 0 if first == exit else 4 if second == exit else 1
+"""
+    )
+    book = draw_labels(game, run_seed=0, seed=0)
+    one, other = (
+        Prompter(game).messages("driver", step, ("exit", "go"), book, ()) for step in game.steps
+    )
+    assert one == other
+
+
+def test_a_question_is_no_rule(ir) -> None:
+    plain, asked = ir(ULTIMATUM), ir(ASKED)
+    assert asked.rules_hash == plain.rules_hash
+    assert asked.rendering_hash != plain.rendering_hash
+    assert decode(encode(asked)).hash == asked.hash
+
+
+def test_options_with_fields_name_them() -> None:
+    cells, shares = gamedsl.load("tic_tac_toe").ir, gamedsl.load("bargaining").ir
+    assert "Options (mark(row,column)):" in question(cells)
+    assert "Options (book,hat,ball):" in question(shares)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_shipped_rules_are_whole(name: str) -> None:
+    ir = replace(gamedsl.load(name).ir, labels=Labels("plain"))
+    told = written_rules(ir, draw_labels(ir, run_seed=0, seed=0), role_names(ir))
+    assert len(told) < default_texts.LONGEST
+    plain = re.sub(r"\S*[\\^]\S*|\w+\(…\)", "", told)
+    assert plain.count("(") == plain.count(")")
+    assert not re.search(r"Const|Fraction|frozenset|  +\S.*  |\bthe the\b|\bNone\b", plain)
+
+
+def test_no_game_is_without_rules() -> None:
+    @settings(max_examples=25, deadline=None)
+    @given(game_files())
+    def tell(text: str) -> None:
+        ir = compiled(text).ir
+        assert ir is not None
+        book = draw_labels(ir, run_seed=0, seed=0)
+        assert rules(ir)
+        assert written_rules(replace(ir, labels=Labels("plain")), book, role_names(ir))
+
+    tell()
+
+
+def test_bounds_count_the_rules() -> None:
+    ir = gamedsl.load("kuhn_poker").ir
+    book = sample_book(ir)
+    assert book is not None
+    bound, brief = (PromptBounds(replace(ir, wording=w), book).most for w in ("explained", "brief"))
+    assert bound is not None
+    assert brief is not None
+    assert bound - brief >= len(rules(ir)) - len(default_texts.brief_rules(ir))
+
+
+def test_sets_are_told_in_the_order_of_their_type() -> None:
+    kind = Set(Enum("Trait", ("swims", "flies", "big")))
+    assert in_order(frozenset(("big", "swims")), kind) == ("swims", "big")
+
+
+def test_runs_without_a_wording_are_brief() -> None:
+    assert wording_of({}) == "brief"
+    assert wording_of({"wording": "explained"}) == "explained"
+    with pytest.raises(RunDamaged):
+        wording_of({"wording": "loud"})
+
+
+def test_a_player_reads_the_wording_it_was_trained_on() -> None:
+    env = gamedsl.load("kuhn_poker").env()
+    (decision,) = env.reset(0).decisions
+    book = draw_labels(env.ir, run_seed=0, seed=0)
+    assert "The play, in this order" in decision.messages[0][1]
+    assert "The play, in this order" not in decision.under(book, "brief").messages[0][1]
+    assert decision.under(book).messages == decision.messages
+
+
+def test_new_runs_keep_their_wording(tmp_path: Path) -> None:
+    from gamedsl.cli import main
+    from gamedsl.runs.saved import SavedRun
+
+    run = tmp_path / "run"
+    arguments = ["train", "stag_hunt", "--model", "tabular", "--steps", "1", "--out", str(run)]
+    assert main([*arguments, "--set", "games=4", "--format", "concise"]) == 0
+    assert SavedRun(run).info()["wording"] == "explained"
