@@ -74,7 +74,7 @@ def main() -> int:
             policy = load_policy({"shared": given.model}, PolicyOptions(finetuning="lora"))
         row: Found = found["games"].setdefault(name, {"params": dict(GAMES[name])})
         game = plain(name)
-        row["uniform"] = told(mean(np.array(uniform(game))))
+        row["uniform"] = as_data(mean(np.array(uniform(game))))
         for part in given.parts:
             for wording in WORDINGS:
                 began = time.perf_counter()
@@ -148,12 +148,12 @@ def measured(game: Game, policy: Any, part: str) -> Found:
         float(episode.payoffs[seat] or 0) for episode, seat in zip(episodes, seats, strict=True)
     ]
     return {
-        "payoff": told(mean(np.array(paid))), "valid": told(share(valid, replies)),
+        "payoff": as_data(mean(np.array(paid))), "valid": as_data(share(valid, replies)),
         "replies": replies, "tokens": tokens,
     }  # fmt: skip
 
 
-def told(estimate: Estimate | None) -> Found:
+def as_data(estimate: Estimate | None) -> Found:
     """Returns an estimate as JSON-able data."""
     assert estimate is not None
     return {"value": estimate.value, "low": estimate.low, "high": estimate.high}

@@ -136,12 +136,12 @@ def theirs(
         step = solver.evaluate_and_update_policy
     counted = [0]
 
-    def once() -> None:
+    def iterate() -> None:
         counted[0] += 1
         step()
 
     curve = follow(
-        clock, once, lambda: float(pyspiel.nash_conv(game, solver.average_policy(), True)), times
+        clock, iterate, lambda: float(pyspiel.nash_conv(game, solver.average_policy(), True)), times
     )
     return curve, {"iterations": counted[0]}
 

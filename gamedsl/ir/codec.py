@@ -21,7 +21,8 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
+from operator import or_
 from types import NoneType, UnionType
 from typing import Any, Literal, Protocol, Union, get_args, get_origin, get_type_hints
 
@@ -398,7 +399,7 @@ def _form_of(hint: Any) -> _Form:
     kinds = arguments if origin in (Union, UnionType) else (hint,)
     if NoneType in kinds:
         rest = tuple(kind for kind in kinds if kind is not NoneType)
-        return _Optional(_form_of(Union[rest]))  # noqa: UP007
+        return _Optional(_form_of(reduce(or_, rest)))
     if all(kind in _TYPES for kind in kinds):
         return _TypeIndex()
     if all(map(dataclasses.is_dataclass, kinds)):

@@ -70,7 +70,7 @@ LISTED = 12
 
 
 class Person(NamedTuple):
-    """How a sentence refers to the seat that its expressions are for."""
+    """States how a sentence refers to the seat that its expressions are for."""
 
     subject: str
     possessive: str
@@ -405,7 +405,7 @@ class Phrases:
             with suppress(EvaluationError):
                 return self._phrase(Const(expr.type, expr.span, evaluate(expr, Scope())))
         name, given = expr.function, written(expr)
-        self._tell_graph(expr)
+        self._note_graph(expr)
         if isinstance(expr.type, Bool):
             return f"whether {self.condition(expr)}", _COMPARISON
         if name == "neg":
@@ -466,7 +466,7 @@ class Phrases:
                     return f"{name}({', '.join(map(self.text, given))})", _ATOM
                 return _leveled(pattern.format(*(self._many(one) for one in given)))
 
-    def _tell_graph(self, expr: Apply) -> None:
+    def _note_graph(self, expr: Apply) -> None:
         """Has the words below the rules say which nodes are neighbors."""
         graph = _graph_of(expr)
         if graph is None:
@@ -531,7 +531,7 @@ class Phrases:
             case Apply(function="full", arguments=(board, *_)):
                 return f"{self._at(board, _ATOM)} is {'' if holds else 'not '}full", _COMPARISON
             case Apply(function="connected"):
-                self._tell_graph(expr)
+                self._note_graph(expr)
                 board, held, *groups = written(expr)
                 ends = listed(map(self._many, groups))
                 chain = f"a chain of neighbors in {self._many(board)} that hold"

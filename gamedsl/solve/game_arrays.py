@@ -215,8 +215,8 @@ class _Growth:
         self.offsets.append(self.offsets[-1] + size)
 
     def _see(self, known_C: Array, shown_C: Array) -> Array:
-        """What histories have seen (C,) after a list of events each. Events are taken one by one,
-        so that what was seen in one move or in two is the same."""
+        """Returns what histories have seen (C,) after a list of events each. Events are taken one
+        by one, so that what was seen in one move or in two is the same."""
         many = len(self.moves.lists)
         pairs, inverse = np.unique(known_C * many + shown_C, return_inverse=True)
         found = []
@@ -244,7 +244,7 @@ class _Growth:
 def _texts(
     seen: dict[tuple[int, int], int], events: Sequence[str], wanted: Sequence[int]
 ) -> dict[int, str]:
-    """What was seen, as information sets name it."""
+    """Returns what was seen, as information sets name it."""
     behind = {after: pair for pair, after in seen.items()}
     texts = {0: ""}
     for known in wanted:

@@ -120,8 +120,8 @@ def positions(job: Job, *, needed: bool) -> dict[str, Any] | None:
 
 
 def _smaller(job: Job) -> str:
-    """What could be left out of the state so that there are few enough positions; "" for nothing.
-    A game that is much too large is not looked at."""
+    """Returns what could be left out of the state so that there are few enough positions; "" for
+    nothing. A game that is much too large is not looked at."""
     if estimate_histories(job.game) > VAST:
         return ""
     job.progress("looking for a smaller state", 0, None, "")

@@ -135,7 +135,7 @@ class _Induction:
         return mean(tuple(_odds(here, played, None)), [worth[p] for p in here.following])
 
     def _stage(self, here: Position) -> tuple[Mixture, ...] | None:
-        """What is played at a position."""
+        """Returns what is played at a position."""
         counts = [len(self.graph.asks[ask][2]) for ask in here.asks]
         movers = [i for i, count in enumerate(counts) if count > 1]
         cells = [self.worth[p] for p in here.following]
@@ -158,7 +158,7 @@ class _Induction:
 
 
 def _odds(here: Position, played: Sequence[Mixture], without: int | None) -> list[Fraction]:
-    """How likely each move is, counting the one who is asked at place `without` as making it."""
+    """Returns the odds of each move, counting the one asked at place `without` as making it."""
     if here.odds:
         return list(here.odds)
     rows = [
@@ -230,7 +230,7 @@ def _table(sizes: tuple[int, ...], paid: tuple[Worth, ...]) -> Tree:
 
 
 def _first(graph: PositionGraph, induction: _Induction) -> dict[str, dict[str, Number]]:
-    """What each seat plays at the first decision, up to which there is no chance."""
+    """Returns what each seat plays at the first decision, up to which there is no chance."""
     place = graph.root
     while True:
         here = graph.positions[place]

@@ -59,8 +59,8 @@ class _Without:
         self.merged = self.played = 0
 
     def positions(self, limit: int) -> int | None:
-        """How many positions there are; None for more than `limit`, where the variable is read, and
-        where no two positions fall together."""
+        """Returns the number of positions; None for more than `limit`, where the variable is read,
+        and where no two positions fall together."""
         start, count = self.game.kernel().start(), 0
         if position_without(start, self.name, self.whole) is None:
             return None

@@ -174,7 +174,7 @@ class _Search:
         return (value, chosen) if value > floor else None
 
     def _part(self, part: Frontier, fixed: dict[int, int], floor: Fraction) -> Best | None:
-        """As `_solve`, for one part of a frontier: an action is chosen for one information set."""
+        """Solves one part of a frontier, as `_solve` does: one information set gets its action."""
         mask = 0
         for node in part:
             mask |= self.inside[node]

@@ -142,7 +142,7 @@ def test_what_is_given_twice_shows_both_places(tmp_path: Path) -> None:
     assert [note.span.line for note in found.notes] == [4]
 
 
-def test_facts_without_a_sure_one_begin_with_no_semicolon() -> None:
+def test_facts_begin_with_no_semicolon() -> None:
     proof = Proof("recall", "every seat remembers", "sampled", short="perfect recall")
     assert _facts((proof,)) == "  sampled: perfect recall (1 sampled)"
 

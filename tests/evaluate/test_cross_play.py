@@ -200,7 +200,7 @@ def test_large_game_is_sampled_with_lower_bound(monkeypatch) -> None:
         evaluated("kuhn_poker", "random", method="exact")
 
 
-def test_a_bound_is_no_worse_than_the_cross_play(monkeypatch) -> None:
+def test_bound_is_no_worse_than_cross_play(monkeypatch) -> None:
     """Whoever bets and calls always wins from random play; the page shows it, and so the bound."""
     monkeypatch.setattr("gamedsl.evaluate.exact.NODES", 20)
     monkeypatch.setattr(Search, "replies", lambda self: {"first actions": {}})

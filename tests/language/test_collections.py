@@ -86,7 +86,7 @@ def test_lets_are_generic(
     assert paid(tmp_path, text, votes, backend, GENERIC) == expected
 
 
-def test_a_let_is_typed_once_for_arguments_of_one_type(tmp_path: Path) -> None:
+def test_let_is_typed_once_per_argument_type(tmp_path: Path) -> None:
     test = "few(seen) and few(Colour) and few(left) or few(seen)"
     text = f"{GAME}{GENERIC}payoffs: 1 if {test} else 0\n"
     game = gamedsl.load(write(tmp_path, text))

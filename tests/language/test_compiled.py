@@ -104,7 +104,7 @@ def changed(out: Path, **keys: Any) -> Path:
     return out
 
 
-def test_rules_that_the_files_do_not_give_are_refused(tmp_path: Path) -> None:
+def test_rules_that_differ_from_files_are_refused(tmp_path: Path) -> None:
     out = compiled("prisoners_dilemma", tmp_path)
     content = json.loads(out.read_text("utf-8"))
     other = encode(gamedsl.load("stag_hunt").ir)
@@ -117,7 +117,7 @@ def test_rules_that_the_files_do_not_give_are_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["../out.yaml", "/tmp/out.yaml", "a/../../out.yaml", ".hidden", "a/.b", "a//b", "a\\b",
+    "name", ["../out.yaml", "/out.yaml", "a/../../out.yaml", ".hidden", "a/.b", "a//b", "a\\b",
              "c:x", "", ".", "a\0b", "a/b/c/d/e/f/g/h/i", "n" * 300],
 )  # fmt: skip
 def test_no_file_is_written_outside(name: str, tmp_path: Path) -> None:
@@ -155,7 +155,7 @@ ODD: tuple[Any, ...] = (
 
 
 @pytest.mark.parametrize("game", ["leduc_poker", "proposer_solver"])
-def test_an_ir_of_another_form_is_refused_in_words(game: str) -> None:
+def test_ir_of_another_form_is_refused(game: str) -> None:
     whole = json.dumps(encode(gamedsl.load(game).ir))
     random = Random(16)
     reasons = []

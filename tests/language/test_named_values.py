@@ -154,7 +154,7 @@ def test_choice_read_by_value_binds_the_value(tmp_path: Path) -> None:
         ("1 if card == knave else 0", "unknown name `knave`"),
     ],
 )
-def test_plain_values_do_not_equal_names_that_share_one(
+def test_plain_values_do_not_equal_names(
     tmp_path: Path, payoffs: str, wanted: str
 ) -> None:
     assert wanted in problems(tmp_path, payoffs)
@@ -192,7 +192,7 @@ def test_numbers_in_a_mixed_list_are_no_amounts(tmp_path: Path) -> None:
     assert "does not take one of A, 2, 3" in problems(tmp_path, "card + 2", "Rank: [A, 2..3]")
 
 
-def test_list_of_numbers_and_params_stays_one_of_numbers(tmp_path: Path) -> None:
+def test_list_of_numbers_and_params_stays_numeric(tmp_path: Path) -> None:
     text = "game: g\nroles: [ann]\nparams: {n: 4}\ntypes: {Rank: [n, 5]}\nturns:\n" \
         "  - {role: ann, choose: pick, from: Rank}\npayoffs: pick + 1\n"  # fmt: skip
     assert sorted(paid(gamedsl.load(write(tmp_path, text)))) == [5, 6]
@@ -229,7 +229,7 @@ def test_card_of_52_is_drawn_chosen_and_told(tmp_path: Path, backend: str) -> No
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_record_has_one_field_for_each_value_of_a_type(tmp_path: Path, backend: str) -> None:
+def test_record_has_a_field_per_value(tmp_path: Path, backend: str) -> None:
     types = """Good: [book, hat]
   Offer: {gives: {per: Good, of: 0..2}, firm: truth}"""
     turns = "\n  - {role: ann, choose: offer, from: Offer}"

@@ -294,7 +294,7 @@ def test_recall_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found.histories) == 2
 
 
-def test_recall_of_a_sampled_game_that_may_forget_is_undecided(tmp_path: Path) -> None:
+def test_recall_of_a_sampled_game_is_undecided(tmp_path: Path) -> None:
     game = """
 roles: [walker]
 turns:

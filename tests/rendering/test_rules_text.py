@@ -160,7 +160,7 @@ def test_long_rules_are_not_sent(ir, monkeypatch: pytest.MonkeyPatch) -> None:
     assert rules(game) == default_texts.brief_rules(game)
 
 
-def test_the_brief_wording_is_that_of_version_0_1_0(ir) -> None:
+def test_brief_wording_is_of_version_0_1_0(ir) -> None:
     game = replace(ir(ULTIMATUM), wording="brief")
     assert system(game) == (
         "This is ultimatum, a game for 2 players. One offers a split; the other takes it, or both "
@@ -260,7 +260,7 @@ def test_bounds_count_the_rules() -> None:
     assert bound - brief >= len(rules(ir)) - len(default_texts.brief_rules(ir))
 
 
-def test_sets_are_told_in_the_order_of_their_type() -> None:
+def test_sets_are_told_in_type_order() -> None:
     kind = Set(Enum("Trait", ("swims", "flies", "big")))
     assert in_order(frozenset(("big", "swims")), kind) == ("swims", "big")
 
@@ -272,7 +272,7 @@ def test_runs_without_a_wording_are_brief() -> None:
         wording_of({"wording": "loud"})
 
 
-def test_a_player_reads_the_wording_it_was_trained_on() -> None:
+def test_player_reads_the_wording_of_its_training() -> None:
     env = gamedsl.load("kuhn_poker").env()
     (decision,) = env.reset(0).decisions
     book = draw_labels(env.ir, run_seed=0, seed=0)

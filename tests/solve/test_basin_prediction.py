@@ -191,7 +191,7 @@ def test_large_trees_are_not_tried(monkeypatch):
     assert predict_basin(tree, uniform(tree)) is None
 
 
-def test_a_rest_point_that_is_no_equilibrium_is_not_predicted(tmp_path):
+def test_rest_point_off_equilibrium_is_not_predicted(tmp_path):
     """Information sets that move together come to rest where the hider would rather leave."""
     file = tmp_path / "coordinated.yaml"
     file.write_text(COORDINATED)

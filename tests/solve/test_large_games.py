@@ -92,7 +92,7 @@ def test_arrays_of_positions_are_those_of_the_tree(name, params):
         assert one[:2] == pytest.approx(other[:2], abs=1e-12)
 
 
-def test_what_is_seen_in_one_step_or_two_is_one_information_set(tmp_path):
+def test_one_step_or_two_is_one_information_set(tmp_path):
     """The same events, shown by moves of different histories, of different lengths."""
     game = gamedsl.load(written(tmp_path, """
 game: lengths
@@ -228,7 +228,7 @@ def test_stages_over_positions_are_subgame_perfect(name, params):
     assert checked.values == found.solution.values
 
 
-def test_oshi_zumo_of_three_coins_agrees_with_the_linear_program(tmp_path):
+def test_oshi_zumo_agrees_with_the_linear_program(tmp_path):
     game = gamedsl.load(written(tmp_path, OSHI_ZUMO), {"coins": 2})
     tree = tabulate(game.env())
     by_tree = gamedsl.solve.solve_zero_sum(tree)
@@ -246,7 +246,7 @@ def test_hidden_state_is_refused(tmp_path):
         solve_public(game)
 
 
-def test_three_seats_without_a_pure_equilibrium_are_not_staged(tmp_path):
+def test_three_seats_without_equilibrium_are_not_staged(tmp_path):
     game = gamedsl.load(written(tmp_path, """
 game: odd_one_out
 roles: [one, two, three]

@@ -117,7 +117,7 @@ payoffs: 1 if first == stand and second == stand and third == stand else 0
     assert bound.at_least > 0.7
 
 
-def test_no_reply_found_is_not_a_gain_of_zero():
+def test_no_reply_is_no_gain_of_zero():
     """In an equilibrium no reply gains, and the bound says that it knows nothing."""
     game = shipped("rock_paper_scissors")[0]
     bounds = [
@@ -130,7 +130,7 @@ def test_no_reply_found_is_not_a_gain_of_zero():
     assert not all(bound.found for bound in bounds)
 
 
-def test_a_seat_without_a_reply_does_not_lessen_the_others():
+def test_seat_without_reply_does_not_lessen_others():
     bound = Bound(
         {
             "one": Reply("one", 0.5, 0.1, False, {}, 3, "tree search"),

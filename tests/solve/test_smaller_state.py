@@ -45,9 +45,9 @@ def test_a_variable_that_no_rule_reads_is_named(tmp_path):
         solve(game, "backward", limit=100)
 
 
-def test_a_variable_that_is_read_at_the_end_is_not_named(tmp_path):
+def test_variable_read_at_the_end_is_not_named(tmp_path):
     assert smaller_state(lines(tmp_path, OWNER), 200) is None
 
 
-def test_a_game_that_is_too_large_anyway_has_no_hint(tmp_path):
+def test_too_large_a_game_has_no_hint(tmp_path):
     assert smaller_state(lines(tmp_path, LAST), 50) is None

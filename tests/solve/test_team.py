@@ -97,7 +97,7 @@ def test_random_teams_reach_the_best_of_all_profiles(monkeypatch):
     assert searched > 10
 
 
-def test_a_search_that_ends_early_keeps_the_best_that_it_saw(tmp_path):
+def test_search_that_ends_early_keeps_the_best(tmp_path):
     path = tmp_path / "trade_comm.yaml"
     path.write_text(TRADE_COMM, encoding="utf-8")
     tree = gamedsl.solve.tabulate(gamedsl.load(path).env())
