@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics import CompileError, Diagnostic, FloodError, Problems
+from gamedsl.frontend.source.loader import recording
 from gamedsl.ir import GameIR
-from gamedsl.sema.library import Document, load_document, resolve_argument
+from gamedsl.sema.library import Document, load_document, resolve_argument, with_used_files
 
 if TYPE_CHECKING:
     from gamedsl.analysis.history_prompts import Tokenizer
@@ -63,13 +64,17 @@ def compile_file(
     if one is given.
     """
     problems = Problems(MAX_ERRORS)
-    with _room_on_the_stack(), _collector_paused():
+    with _room_on_the_stack(), _collector_paused(), recording() as read:
         try:
             if Path(path).suffix == SUFFIX:
-                return _compile_again(Path(path), params, histories, tokenizer, problems)
-            return _compile(path, params, histories, tokenizer, problems)
+                result = _compile_again(Path(path), params, histories, tokenizer, problems)
+            else:
+                result = _compile(path, params, histories, tokenizer, problems)
         except FloodError:
             return Result(None, None, problems.sorted())
+    if result.document is None:
+        return result
+    return replace(result, document=with_used_files(result.document, read))
 
 
 def _compile_again(

@@ -19,7 +19,8 @@ from gamedsl.runtime.kernels import kernel_of
 
 @dataclass(frozen=True)
 class Game:
-    """A compiled game. `files` are the files it was read from, the one asked for first."""
+    """A compiled game. `files` are the files it was read from, the one asked for first: those that
+    it extends, and those beside it that it uses."""
 
     ir: GameIR
     files: tuple[Path, ...]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -49,7 +49,10 @@ _KIND_LINE = re.compile(r"^(game|protocol|reward)[ \t]*:", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Document:
-    """A file whose shape is right. `root` is the tree after `extends`; `files` begins with it."""
+    """A file whose shape is right. `root` is the tree after `extends`.
+
+    `files` begins with it, and goes on with those that it extends; once the game is compiled, also
+    with the protocols, games and reward files beside it that it uses."""
 
     kind: Kind
     name: str
@@ -129,6 +132,19 @@ def find_named_files(files: Iterable[Path]) -> Iterator[tuple[Path, str]]:
                     yield path, name
             except (OSError, ValueError):
                 continue
+
+
+def with_used_files(document: Document, read: Iterable[Path]) -> Document:
+    """Returns a document whose `files` go on with those that it uses. `read` are the files that
+    were read for it: of these, the YAML files beside it that are no part of the shipped library."""
+    folder = document.files[0].parent
+    if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(shipped_folder())):
+        return document
+    used = (
+        path for path in read
+        if path.suffix == ".yaml" and path.parent == folder and path not in document.files
+    )  # fmt: skip
+    return replace(document, files=(*document.files, *dict.fromkeys(used)))
 
 
 def _named_in(node: Node | None) -> Iterator[str]:

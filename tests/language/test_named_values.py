@@ -154,9 +154,7 @@ def test_choice_read_by_value_binds_the_value(tmp_path: Path) -> None:
         ("1 if card == knave else 0", "unknown name `knave`"),
     ],
 )
-def test_plain_values_do_not_equal_names(
-    tmp_path: Path, payoffs: str, wanted: str
-) -> None:
+def test_plain_values_do_not_equal_names(tmp_path: Path, payoffs: str, wanted: str) -> None:
     assert wanted in problems(tmp_path, payoffs)
 
 

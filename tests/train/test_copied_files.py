@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
+import pytest
+
 import gamedsl
+from gamedsl.cli import main
+from gamedsl.runs.saved import SavedRun
 from gamedsl.train.runfolder import create
 from tests.train.conftest import policy_of, recipe_of
 
@@ -40,6 +45,47 @@ def test_a_run_copies_what_the_game_reads(tmp_path: Path) -> None:
         "words/nouns.txt",
     ]
     assert gamedsl.load(copies / "copied.yaml").hash == game.hash
+
+
+PROTOCOL = """
+protocol: in_turn
+turns:
+  - each: roles
+    turns:
+      - {choose: move, from: Word}
+"""
+REWARD = "reward: halved\nabout: Half of the own payoff.\nsplit: payoff[me] / 2\n"
+USER = """
+game: user
+roles: [left, right]
+types: {Word: {file: words.txt}}
+protocol: in_turn
+payoffs: 1 if move.left == move.right else 0
+rewards: halved
+"""
+
+
+def test_a_moved_run_resumes_with_local_files(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    for name, text in {
+        "user.yaml": USER, "in_turn.yaml": PROTOCOL, "halved.yaml": REWARD,
+        "words.txt": "apple\npear\n", "unused.yaml": "game: unused\n",
+    }.items():  # fmt: skip
+        (folder / name).write_text(text, encoding="utf-8")
+    run = folder / "run"
+    flags = ["--model", "tabular", "--out", str(run)]
+    assert main(["train", str(folder / "user.yaml"), "--steps", "1", *flags]) == 0
+    moved = tmp_path / "elsewhere"
+    shutil.move(run, moved)
+    shutil.rmtree(folder)
+    assert sorted(path.name for path in (moved / "game").iterdir()) == [
+        "halved.yaml", "in_turn.yaml", "user.yaml", "words.txt",
+    ]  # fmt: skip
+    assert main(["train", "--resume", str(moved), "--steps", "2"]) == 0, capsys.readouterr().err
+    assert len(SavedRun(moved).records()) == 4
 
 
 def test_a_base_of_this_name_stays_apart(tmp_path: Path) -> None:

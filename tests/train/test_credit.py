@@ -268,9 +268,7 @@ def test_what_credit_does_not_go_with(compiled) -> None:
         assert [problem.code for problem in problems.found] == codes
 
 
-def test_replays_are_counted_and_told(
-    compiled, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_replays_are_counted_and_told(compiled, monkeypatch: pytest.MonkeyPatch) -> None:
     """The estimate counts every other choice of the batch; the step says how far it is."""
     game = compiled(CHAIN)
     recipe = recipe_of(game, credit="counterfactual", games=16, replays=2)

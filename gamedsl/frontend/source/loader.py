@@ -35,13 +35,16 @@ _recorded: ContextVar[dict[Path, str] | None] = ContextVar("recorded", default=N
 
 @contextmanager
 def recording() -> Iterator[dict[Path, str]]:
-    """Yields a map that receives each file that is read meanwhile, with its text."""
+    """Yields a map that receives each file that is read meanwhile, with its text. What is recorded
+    inside of another recording is recorded there too."""
     files: dict[Path, str] = {}
     token = _recorded.set(files)
     try:
         yield files
     finally:
         _recorded.reset(token)
+        if (outer := _recorded.get()) is not None:
+            outer.update(files)
 
 
 def _record(path: Path, source: Source) -> None:
