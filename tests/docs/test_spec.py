@@ -1,0 +1,69 @@
+"""docs/spec.md and its tests belong together: every rule has tests, every test has its rule."""
+
+from __future__ import annotations
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+from tests.spec.rule_cases import read_chapters, references
+
+ROOT = Path(__file__).parents[2]
+SPEC = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
+RULE = re.compile(r'- <a id="([\d.]+)"></a>\*\*([\d.]+)\*\* [A-Z`*].*[.:)]')
+
+
+def rules() -> list[str]:
+    """Returns the numbers of the rules, in the order of the page."""
+    return [number for number, _ in re.findall(RULE.pattern, SPEC)]
+
+
+@cache
+def functions(file: str) -> set[str]:
+    """Returns the names of the functions of a test module, which is not imported."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_rule_has_a_number_and_anchor() -> None:
+    lines = [line for line in SPEC.split("\n") if line.startswith("- ")]
+    assert len(lines) > 20
+    for line in lines:
+        found = RULE.fullmatch(line)
+        assert found, line
+        assert found[1] == found[2], line
+
+
+def test_rules_are_numbered_in_order() -> None:
+    expected: list[str] = []
+    places: dict[str, int] = {}
+    for line in SPEC.split("\n"):
+        if heading := re.match(r"### (\d+\.\d+) ", line):
+            section = heading[1]
+        if RULE.fullmatch(line):
+            places[section] = places.get(section, 0) + 1
+            expected.append(f"{section}.{places[section]}")
+    assert rules() == expected
+    headings = re.findall(r"^#{2,3} (\d+)(?:\.(\d+))? ", SPEC, re.MULTILINE)
+    chapter = part = 0
+    for first, second in headings:
+        chapter, part = (int(first), 0) if not second else (chapter, part + 1)
+        assert (int(first), int(second or 0)) == (chapter, part)
+
+
+def test_every_rule_has_a_test() -> None:
+    tested = [rule for _, chapter in read_chapters() for rule, found in chapter.items() if found]
+    assert tested == rules()
+
+
+def test_cases_stand_in_the_file_of_their_chapter() -> None:
+    for path, chapter in read_chapters():
+        assert {int(rule.partition(".")[0]) for rule in chapter} == {int(path.name[:2])}
+
+
+def test_named_tests_exist() -> None:
+    for rule, test in references():
+        file, _, name = test.partition("::")
+        assert name.startswith("test_"), f"{rule}: {test}"
+        assert name in functions(file), f"{rule}: {test}"
