@@ -168,6 +168,40 @@ payoffs: 0
     assert list(plays(game, "generated", 60)) == list(plays(game, "interpreter", 60))
 
 
+def test_empty_cells_are_kept_beside_a_grid(tmp_path: Path) -> None:
+    """Emptying a cell discards their list; they stay the options that a search of the grid finds,
+    beside those of another action too."""
+    text = """\
+game: fill
+roles: [x, o]
+state:
+  board: {grid: [5, 6], of: role or none}
+  back: {grid: [6, 5], of: role or none}
+actions:
+  place:
+    args: {cell: empty(board)}
+    do: board[cell] = me
+  mark:
+    args: {cell: empty(back)}
+    do: ["back[cell] = me", "board[cell[1], cell[0]] = none if cell[0] == 2 else me"]
+  clear: {do: "board[c] = none for c in cells(board) if c[0] == 4"}
+turns:
+  - each: cycle(roles)
+    at_most: {n: 10, then: end}
+    turns:
+      - {choose: corner, from: empty(board)}
+      - {do: "board[corner] = me"}
+  - each: cycle(roles)
+    at_most: {n: 40, then: end}
+    choose: move
+    from: actions
+payoffs: size(empty(board)) + 100 * size(empty(back))
+"""
+    game = load(tmp_path, text)
+    assert "less_cell(" in write_game(game.ir)
+    assert list(plays(game, "generated", 40)) == list(plays(game, "interpreter", 40))
+
+
 @st.composite
 def boards(draw: st.DrawFn) -> tuple[Grid, Adjacency, tuple[Any, ...]]:
     rows, columns = draw(st.integers(1, 4)), draw(st.integers(1, 4))

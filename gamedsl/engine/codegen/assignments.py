@@ -54,6 +54,7 @@ class AssignmentWriter:
         self._flow = run
         self._lined = facts.lined
         self._linked = facts.linked
+        self._emptied = facts.emptied
 
     def variable(self, name: str) -> str:
         return f"s.{self._make.module.slot('v', name)}"
@@ -61,11 +62,17 @@ class AssignmentWriter:
     def put(self, lines: CodeLines, variable: str, code: str) -> None:
         """Writes another value of a variable."""
         lines(f"{self.variable(variable)} = {code}")
-        if variable in self._lined or variable in self._linked:
+        if self._is_cached(variable):
             self._forget(lines, variable)
+            if variable in self._emptied:
+                lines(f"{self._make.empty_slot(variable)} = None")
+
+    def _is_cached(self, variable: str) -> bool:
+        """Returns whether something is cached beside a variable, a grid."""
+        return variable in self._lined or variable in self._linked or variable in self._emptied
 
     def _forget(self, lines: CodeLines, grid: str) -> None:
-        """Discards what is cached beside a grid."""
+        """Discards what is cached beside a grid, but for its empty cells."""
         self._forget_lines(lines, grid)
         for graph in self._linked.get(grid, ()):
             lines(f"{self._make.components_slot(grid, graph)} = None")
@@ -129,27 +136,33 @@ class AssignmentWriter:
             code = f"{{**{whole}, {path[0]}: {new}}}"
             code = code if there else f"put_entry({whole}, {path[0]}, {new})"
             self.put(lines, place.variable, code)
-        elif place.keys[0].kind == "cell" and (
-            place.variable in self._lined or place.variable in self._linked
-        ):
+        elif place.keys[0].kind == "cell" and self._is_cached(place.variable):
             self._mark(lines, place, path[0], new)
         else:
             self.put(lines, place.variable, f"put_item({whole}, {path[0]}, {new})")
 
     def _mark(self, lines: CodeLines, place: Place, key: str, new: str) -> None:
-        """Changes one cell of a grid; looks for new lines through it, and joins the connected
-        components beside it."""
+        """Changes one cell of a grid; looks for new lines through it, joins the connected
+        components beside it, and takes it from the empty cells."""
         grid = place.variable
-        whole = self.variable(grid)
+        whole, empty = self.variable(grid), ""
         lines(f"at, new = {key}, {new}")
         with lines.block(f"if new is None or {whole}[at] is not None:"):
             self._forget(lines, grid)
+            if grid in self._emptied:
+                empty = self._make.empty_slot(grid)
+                with lines.block("if new is None:"):
+                    lines(f"{empty} = None")
         with lines.block("else:"):
             self._mark_lines(lines, grid)
             for graph in self._linked.get(grid, ()):
                 slot, name = self._make.components_slot(grid, graph), self._make.graph(graph)
+                known = self._make.connections(grid, graph)
                 with lines.block(f"if {slot} is not None:"):
-                    lines(f"{slot} = linked({slot}, new, at, {name})")
+                    lines(f"{slot} = linked({slot}, new, at, {name}, {known})")
+            if empty:
+                with lines.block(f"if {empty} is not None:"):
+                    lines(f"{empty} = less_cell({empty}, at)")
         lines(f"cells = [*{whole}]")
         lines("cells[at] = new")
         lines(f"{whole} = tuple(cells)")

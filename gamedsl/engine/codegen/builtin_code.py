@@ -331,6 +331,8 @@ def _end(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
 
 LARGEST_GRID = 400
 """Cells of a grid beside which lines are kept."""
+MANY_CELLS = 25
+"""Cells of a grid beside which the list of those that are empty is kept."""
 
 
 def _is_grid(expr: Apply) -> bool:
@@ -401,6 +403,17 @@ def lined_grid(expr: Expr) -> tuple[str, int] | None:
     return (grid.name, length.value) if _single(inner) else None
 
 
+def emptied_grid(expr: Expr) -> str | None:
+    """The variable whose empty cells an expression lists, where their list is kept beside it:
+    changing that takes longer than listing the cells of a small grid."""
+    if not isinstance(expr, Apply) or expr.function != "empty":
+        return None
+    size, grid = grid_size(expr), expr.arguments[0]
+    if size is None or size[0] * size[1] < MANY_CELLS or not isinstance(grid, Read):
+        return None
+    return grid.name
+
+
 def _neighbors(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     adjacency, nodes = expr.arguments
     graph = _graph(make, adjacency)
@@ -434,13 +447,17 @@ def _connected(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     graph, linked = _graph(make, adjacency), linked_grid(expr)
     if graph is None:
         return None
+    fixed = [_fixed_node_set(make, group, graph) for group in groups]
     sets = ", ".join(_node_set(make, group, graph, scope) for group in groups)
     cells, held = make.code(board, scope), make.code(value, scope)
     if linked is None or linked[0] in scope.held or not make.known.is_some(value):
         components = f"{graph}.components({graph}.holding({cells}, {held}))"
-    else:
-        components = f"{_components(make, *linked, cells)}.get({held}, ())"
-    return f"is_connected({components}, ({sets},))"
+        return f"is_connected({components}, ({sets},))"
+    components = f"{_components(make, *linked, cells)}.get({held}, NO_CELLS)"
+    if None in fixed:
+        return f"is_connected({components}[0], ({sets},))"
+    text = f"connection({make.connections(*linked)}, {sets})"
+    return f"({components}[1] & {make.module.table('BIT', text)} != 0)"
 
 
 def _graph(make: Expressions, adjacency: Expr) -> str | None:
@@ -448,16 +465,21 @@ def _graph(make: Expressions, adjacency: Expr) -> str | None:
 
 
 def _node_set(make: Expressions, nodes: Expr, graph: str, scope: CodeScope) -> str:
-    """A set of nodes as a number: worked out now, if it reads no play."""
-    fixed = make.module.table("NODES", f"{graph}.given({literal(value)})") if (
-        value := make.fixed(nodes)) is not None else None  # fmt: skip
+    """A set of nodes as a number."""
+    fixed = _fixed_node_set(make, nodes, graph)
     return fixed or f"{graph}.given({make.sized(nodes, scope)})"
+
+
+def _fixed_node_set(make: Expressions, nodes: Expr, graph: str) -> str | None:
+    """A set of nodes as a number, worked out ahead; None if it reads play."""
+    value = make.fixed(nodes)
+    return None if value is None else make.module.table("NODES", f"{graph}.given({literal(value)})")
 
 
 def _components(make: Expressions, grid: str, graph: Adjacency, board: str) -> str:
     """The connected components of a grid, kept beside it (`linked`)."""
-    slot = make.components_slot(grid, graph)
-    again = f"grouped(s, {slot.removeprefix('s.')!r}, {board}, {make.graph(graph)})"
+    slot, known = make.components_slot(grid, graph), make.connections(grid, graph)
+    again = f"grouped(s, {slot.removeprefix('s.')!r}, {board}, {make.graph(graph)}, {known})"
     return f"({slot} if {slot} is not None else {again})"
 
 

@@ -95,7 +95,7 @@ class Expressions:
         self._inline = inline
         self._prefix = prefix
         self._written: dict[str, str] = {}
-        """Functions of lets, by their names."""
+        """Functions of lets, by their names, and what else is written once."""
         self._short: dict[tuple[str, str], str] = {}
         """The code of lets that is written out, by their names and what they are read with; empty
         for those whose code is too long."""
@@ -223,6 +223,17 @@ class Expressions:
     def components_slot(self, grid: str, adjacency: Adjacency) -> str:
         """Returns the place in the state of the connected components of a grid."""
         return f"s.{self.module.slot('g', f'{grid}_{self.graph(adjacency)}')}"
+
+    def connections(self, grid: str, adjacency: Adjacency) -> str:
+        """Returns the name of the list of the connections that are asked for in a grid."""
+        key = f"connections of {self.components_slot(grid, adjacency)}"
+        if key not in self._written:
+            self._written[key] = self.module.own("CONNECTIONS", "[]")
+        return self._written[key]
+
+    def empty_slot(self, grid: str) -> str:
+        """Returns the place in the state of the list of the empty cells of a grid."""
+        return f"s.{self.module.slot('e', grid)}"
 
     def fixed(self, expr: Expr) -> Any:
         """Returns the value of an expression that reads no play: of variables, none but the shape

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import assert_never
 
-from gamedsl.engine.codegen.builtin_code import grid_size, lined_grid, linked_grid
+from gamedsl.engine.codegen.builtin_code import emptied_grid, grid_size, lined_grid, linked_grid
 from gamedsl.engine.storage import admits_none
 from gamedsl.ir.builtins import element, values
 from gamedsl.ir.expr import Apply, Const, Expr, expressions_in
@@ -45,14 +45,17 @@ class GameFacts:
     """Grids that are looked through for lines: rows, columns, and the lengths of the lines."""
     linked: dict[str, tuple[Adjacency, ...]]
     """Grids whose connected components are asked for, and the graphs of their cells."""
+    emptied: frozenset[str]
+    """Grids whose empty cells are the options of a step, and kept beside them."""
     public: bool
     """Returns whether every seat sees every event."""
 
 
 def facts_of(ir: GameIR) -> GameFacts:
     return GameFacts(
-        _never_none(ir), _flagged(ir), _ordered_bags(ir), _lined(ir), _linked(ir), _is_public(ir)
-    )
+        _never_none(ir), _flagged(ir), _ordered_bags(ir), _lined(ir), _linked(ir), _emptied(ir),
+        _is_public(ir),
+    )  # fmt: skip
 
 
 def _flagged(ir: GameIR) -> frozenset[str]:
@@ -186,3 +189,14 @@ def _linked(ir: GameIR) -> dict[str, tuple[Adjacency, ...]]:
             name, graph = linked
             found[name] = tuple(dict.fromkeys((*found.get(name, ()), graph)))
     return found
+
+
+def _emptied(ir: GameIR) -> frozenset[str]:
+    """Returns the grids whose empty cells are the options of a step."""
+    steps = [step for step in walk_steps(ir.turns) if isinstance(step, Choose)]
+    sources = [step.legal for step in steps if step.legal is not None]
+    for action in (action for step in steps for action in step.moves):
+        if action.when is None and len(action.parameters) == 1:
+            sources.append(action.parameters[0][1])
+    found = map(emptied_grid, sources)
+    return frozenset(name for name in found if name is not None)

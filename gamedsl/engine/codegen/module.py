@@ -56,6 +56,7 @@ EMPTY_SLOTS = {
     "m": "None",  # the cells of a grid that hold each value
     "l": "UNKNOWN",  # whose line there is in it
     "g": "None",  # the connected components of the cells that hold each value
+    "e": "None",  # the empty cells of a grid
     "n": "0",  # the passes of a loop that have begun
     "i": "()",  # what it goes through
     "t": "None",  # how often

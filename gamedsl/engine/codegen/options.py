@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from gamedsl.engine.codegen.assignments import AssignmentWriter
-from gamedsl.engine.codegen.builtin_code import PARTS, grid_size, places
+from gamedsl.engine.codegen.builtin_code import PARTS, emptied_grid, grid_size, places
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.knowledge import independent_parts
 from gamedsl.engine.codegen.observations import memorable
@@ -47,9 +47,10 @@ class OptionWriter:
         lines("found = []")
         if step.legal is not None:
             values = [{o.value: i for i, o in enumerate(options)} for options in step.options]
-            index = self.by_seat(step, "PLACES", values)
-            source = self._elements(step.legal, CodeScope("me"))
-            lines.begin("found", "[]", f"[{index}[value] for value in {source}]")
+            if not self._on_grid(lines, step, step.legal, values):
+                index = self.by_seat(step, "PLACES", values)
+                source = self._elements(step.legal, CodeScope("me"))
+                lines.begin("found", "[]", f"[{index}[value] for value in {source}]")
         for action in step.moves:
             self._instances(lines, step, action)
         distinct = all(_is_distinct(source) for a in step.moves for _, source in a.parameters)
@@ -61,9 +62,9 @@ class OptionWriter:
 
     def _in_order(self, step: Choose) -> bool:
         """Returns whether the options are found in order: one action after the other, and its
-        instances as their arguments are iterated over."""
+        instances as their arguments are iterated over; or the cells of a grid row by row."""
         if step.legal is not None:
-            return False
+            return not step.moves and _are_cells_in_order(step)
         for options in step.options:
             values = [o.value if isinstance(o.value, tuple) else (o.value,) for o in options]
             found: list[int] = []
@@ -121,7 +122,11 @@ class OptionWriter:
             {_arguments(o, names): i for i, o in enumerate(options) if _is_of(o, action)}
             for options in step.options
         ]
-        if action.when is None and len(names) == 1 and self._on_grid(lines, step, action, rows):
+        if (
+            action.when is None
+            and len(names) == 1
+            and self._on_grid(lines, step, action.parameters[0][1], rows)
+        ):
             return
         tests = _conjuncts(action.when)
         if len(names) > 1:
@@ -146,10 +151,10 @@ class OptionWriter:
             lines(f"{slots} = kept")
 
     def _on_grid(
-        self, lines: CodeLines, step: Choose, action: Action, rows: list[dict[Any, int]]
+        self, lines: CodeLines, step: Choose, source: Expr, rows: list[dict[Any, int]]
     ) -> bool:
-        """The cells of a grid that are empty, without working out which these are."""
-        source = action.parameters[0][1]
+        """The cells of a grid that are empty, without working out which these are; `rows` are the
+        places of the options with each cell, parallel to the actors."""
         if not isinstance(source, Apply) or source.function not in ("empty", "lowest_empty"):
             return False
         size = grid_size(source)
@@ -158,7 +163,14 @@ class OptionWriter:
         grid = self._make.value(source.arguments[0], CodeScope("me"))
         cells = [[row[cell] for cell in places(*size)] for row in rows]
         index = self.by_seat(step, "CELLS", cells)
-        if source.function == "empty":
+        if (kept := emptied_grid(source)) is not None:
+            slot = self._make.empty_slot(kept)
+            again = f"empty_cells(s, {slot.removeprefix('s.')!r}, {grid})"
+            code = f"({slot} if {slot} is not None else {again})"
+            alone = len(step.moves) + (step.legal is not None) == 1
+            if not alone or any(row != list(range(len(row))) for row in cells):
+                code = f"[{index}[at] for at in {code}]"
+        elif source.function == "empty":
             code = f"[place for place, v in zip({index}, {grid}) if v is None]"
         elif all(row == list(range(len(row))) for row in cells):
             code = f"{self._make.lowest(*size)}({grid})"
@@ -257,6 +269,16 @@ class OptionWriter:
                     parts = Apply(source.type, source.span, PARTS, (source,))
                     return Apply(test.type, test.span, "in", (value, parts))
         return test
+
+
+def _are_cells_in_order(step: Choose) -> bool:
+    """Returns whether the options of a step are cells, row by row, and the empty ones are legal."""
+    source = step.legal
+    if not isinstance(source, Apply) or source.function != "empty":
+        return False
+    size = grid_size(source)
+    rows = [[option.value for option in options] for options in step.options]
+    return size is not None and all(row == list(places(*size)) for row in rows)
 
 
 def _is_of(option: Choice, action: Action) -> bool:

@@ -7,6 +7,7 @@ reference backend decides. See `gamedsl.engine.codegen`.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 from typing import Any
@@ -23,6 +24,7 @@ from gamedsl.ir.values import Bag, name_of
 
 __all__ = [
     "EMPTY",
+    "NO_CELLS",
     "Bag",
     "FromBag",
     "ReplayError",
@@ -32,8 +34,10 @@ __all__ = [
     "beyond",
     "cells_of",
     "component_at",
+    "connection",
     "draw_from",
     "draw_one",
+    "empty_cells",
     "end",
     "entry",
     "exact",
@@ -47,6 +51,7 @@ __all__ = [
     "graph_of",
     "grouped",
     "is_connected",
+    "less_cell",
     "lined",
     "lines_through",
     "linked",
@@ -288,6 +293,20 @@ def cells_of(rows: int, columns: int) -> dict[tuple[int, int], int]:
     }
 
 
+def empty_cells(state: Any, slot: str, cells: tuple[Any, ...]) -> list[int]:
+    """Returns the positions of the empty cells of a grid, in a list that is never changed, and
+    caches it in a slot of the state."""
+    found = [at for at, value in enumerate(cells) if value is None]
+    setattr(state, slot, found)
+    return found
+
+
+def less_cell(empty: list[int], at: int) -> list[int]:
+    """Returns the empty cells after one of them is filled."""
+    place = bisect_left(empty, at)
+    return empty[:place] + empty[place + 1 :]
+
+
 def lines_through(rows: int, columns: int, length: int) -> list[list[int]]:
     """Returns, for each cell, the lines of this length through it, as numbers whose bits are
     cells."""
@@ -314,27 +333,59 @@ def lined(
     return found
 
 
-Components = dict[Any, tuple[NodeSet, ...]]
-"""The connected components of the cells that hold each value but none."""
+Components = dict[Any, tuple[list[NodeSet], int]]
+"""For each value but none the connected components of the cells that hold it, in a list that is
+never changed, and as bits which connections one of them makes."""
+Connections = list[tuple[NodeSet, ...]]
+"""The groups of nodes of each connection that a game asks for; its place is that of its bit."""
+NO_CELLS: tuple[list[NodeSet], int] = ([], 0)
 
 
-def grouped(state: Any, slot: str, cells: tuple[Any, ...], graph: Graph) -> Components:
+def connection(known: Connections, *groups: NodeSet) -> int:
+    """Adds a connection to the known ones; returns its bit."""
+    known.append(groups)
+    return 1 << len(known) - 1
+
+
+def connections_of(component: NodeSet, known: Connections) -> int:
+    """Returns as bits the connections that a component makes: it has a node in each group."""
+    found, bit = 0, 1
+    for groups in known:
+        for group in groups:
+            if not component & group:
+                break
+        else:
+            found |= bit
+        bit <<= 1
+    return found
+
+
+def grouped(
+    state: Any, slot: str, cells: tuple[Any, ...], graph: Graph, known: Connections
+) -> Components:
     """Returns the connected components of a grid, and caches them in a slot of the state."""
-    held = {value for value in cells if value is not None}
-    found = {value: graph.components(graph.holding(cells, value)) for value in held}
+    found = {}
+    for value in set(cells) - {None}:
+        components, made = graph.components(graph.holding(cells, value)), 0
+        for component in components:
+            made |= connections_of(component, known)
+        found[value] = [*components], made
     setattr(state, slot, found)
     return found
 
 
-def linked(components: Components, value: Any, at: int, graph: Graph) -> Components:
+def linked(
+    components: Components, value: Any, at: int, graph: Graph, known: Connections
+) -> Components:
     """Returns the components after an empty cell is filled: those beside it become one."""
-    near, merged, apart = graph.near[at], 1 << at, []
-    for each in components.get(value, ()):
-        if each & near:
-            merged |= each
-        else:
-            apart.append(each)
-    return {**components, value: (merged, *apart)}
+    near, (before, made) = graph.near[at], components.get(value, NO_CELLS)
+    apart, merged = [each for each in before if not each & near], 1 << at
+    if len(apart) < len(before):
+        for each in before:
+            if each & near:
+                merged |= each
+    apart.append(merged)
+    return {**components, value: (apart, made | connections_of(merged, known))}
 
 
 def component_at(
@@ -346,7 +397,7 @@ def component_at(
     if value is None:
         found = graph.reachable(1 << at, graph.holding(cells, None))
     else:
-        found = next(each for each in components[value] if each >> at & 1)
+        found = next(each for each in components[value][0] if each >> at & 1)
     return frozenset(graph.listed(found))
 
 
