@@ -9,8 +9,10 @@ from math import ceil, floor, isinf, prod
 from typing import Any, assert_never
 
 from gamedsl.bounds.expressions import Interpreter
-from gamedsl.ir.abstract_values import ZERO, AbstractValue, Interval, of_type
-from gamedsl.ir.expr import Apply, Build, Const, Expr, Get, LastBy, Past, Read
+from gamedsl.ir.abstract_values import ZERO, AbstractValue, Interval, joined, of_type
+from gamedsl.ir.builtins import values
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
+from gamedsl.ir.expr import Apply, Build, Const, Expr, Get, LastBy, Past, Read, reads_play
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Binding,
@@ -45,18 +47,30 @@ def exact_passes(loop: Loop) -> int | None:
     depends on the play."""
     if isinstance(loop.times, Const):
         return int(loop.times.value)
-    if isinstance(loop.items, Const) and not loop.cycle:
-        return len(loop.items.value)
-    return None
+    return None if loop.cycle else _count_items(loop)
 
 
 def has_pass(loop: Loop) -> bool:
     """Returns whether a loop that is reached surely has a pass."""
-    if isinstance(loop.items, Build):
-        return bool(loop.items.items)
     if loop.items is not None:
-        return isinstance(loop.items, Const) and bool(loop.items.value)
+        return bool(_count_items(loop))
     return loop.times is None or bool(exact_passes(loop))
+
+
+def _count_items(loop: Loop) -> int | None:
+    """Returns how many items a loop goes through; None for a loop without items, and where their
+    number depends on the play."""
+    items = loop.items
+    if isinstance(items, Const):
+        return len(items.value)
+    if isinstance(items, Build):
+        return len(items.items)
+    if items is None or reads_play(items):
+        return None
+    try:
+        return len(values(evaluate(items, Scope())))
+    except EvaluationError:
+        return None
 
 
 class ProgramBounds:
@@ -179,11 +193,14 @@ class ProgramBounds:
         return self._known[read]
 
     def _bound(self, read: Read, typed: AbstractValue) -> AbstractValue:
-        loops = [step for step in self._steps if isinstance(step, Loop) and step.count == read.name]
-        passes = [self.passes(loop) for loop in loops]
-        known = [times for times in passes if times is not None]
-        if loops and len(known) == len(passes):
+        loops = [step for step in self._steps if isinstance(step, Loop)]
+        counted = [self.passes(loop) for loop in loops if loop.count == read.name]
+        known = [times for times in counted if times is not None]
+        if counted and len(known) == len(counted):
             return typed.within(Interval(1, max(1, *known), True))
+        sources = [loop.items for loop in loops if loop.item == read.name and loop.items]
+        if sources:
+            return typed.within(joined(self.value(items).item for items in sources).numbers)
         match plain(read.type):
             case List() if typed.size is None:
                 return _no_longer(typed, self._draw_size(read.name))

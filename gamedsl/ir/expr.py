@@ -181,6 +181,16 @@ def walk(expr: Expr) -> Iterator[Expr]:
         yield from walk(child)
 
 
+PLAY = Read, LastBy, Past, Stream, LetCall, LetMap, Me
+"""The expressions whose values depend on the play, or on who reads them; lets are taken for such,
+whatever their bodies."""
+
+
+def reads_play(expr: Expr) -> bool:
+    """Whether the value of an expression may depend on the play, or on who reads it."""
+    return any(isinstance(part, PLAY) for part in walk(expr))
+
+
 def expressions_in(part: Any) -> Iterator[Expr]:
     """Yields every expression in a part of the IR, and every expression inside it."""
     for root in roots(part):

@@ -16,6 +16,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
+from gamedsl.ir.abstract_values import AbstractValue
 from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.program import Action, Choice, Step
@@ -51,6 +52,8 @@ class DeclaredActions:
     """Those that a step has offered, with the names that their bodies bind."""
     arguments: set[str] = field(default_factory=set)
     """The names of the arguments of these."""
+    items: dict[tuple[str, str], AbstractValue] = field(default_factory=dict)
+    """What is known of the value of each argument, by the names of its action and its own."""
 
     def entry(self, name: str) -> Entry | None:
         return self.section.entry(name)
@@ -88,14 +91,16 @@ class DeclaredActions:
         if not action.parameters:
             return (Choice(action.name, action.name, span),)
         spaces = []
-        for _, source in action.parameters:
+        for name, source in action.parameters:
             of = element(source.type)
             assert of is not None
             listed: tuple[Any, ...] | None
             if isinstance(source, ir.Const) and elements(source.value):
                 listed = tuple(dict.fromkeys(elements(source.value)))
             else:
-                listed = listed_values(source, of, names, self.problems)
+                item = self.items[action.name, name]
+                bounded = listed_values(source, of, item, names, self.problems)
+                listed = None if bounded is None else bounded[1]
             if listed is None:
                 return None
             spaces.append(listed)
@@ -123,10 +128,12 @@ class DeclaredActions:
         known = set(names.declared)
         section = node.get("args")
         own = section.entries if isinstance(section, Mapping) else ()
-        with typer.context.scope(frozenset(entry.key.text for entry in own)):
-            parameters = self.parameters(section, typer, types)
+        items: dict[str, AbstractValue] = {}
+        with typer.context.scope(frozenset(entry.key.text for entry in own), items):
+            parameters = self.parameters(section, typer, types, items)
             when = self.guard(node, typer)
             steps = body(node)
+        self.items |= {(name, parameter): item for parameter, item in items.items()}
         self.arguments.update(parameter for parameter, _ in parameters)
         for parameter, _ in parameters:
             names.declared.pop(parameter, None)
@@ -139,9 +146,10 @@ class DeclaredActions:
         return self.read[name]
 
     def parameters(
-        self, section: Node | None, typer: Typer, types: Types
+        self, section: Node | None, typer: Typer, types: Types, items: dict[str, AbstractValue]
     ) -> list[tuple[str, ir.Expr]]:
-        """Reads each argument and the values it may have, given the earlier ones."""
+        """Reads each argument and the values it may have, given the earlier ones. `items` is filled
+        with what is known of each."""
         found: list[tuple[str, ir.Expr]] = []
         for entry in section.entries if isinstance(section, Mapping) else ():
             name, span = entry.key.text, entry.key.span
@@ -163,6 +171,7 @@ class DeclaredActions:
                 )
                 of = NEVER
             typer.names.declared[name] = ArgumentName(of, span)
+            items[name] = typer.context.value(source).item
             found.append((name, source))
         return found
 

@@ -35,7 +35,7 @@ from gamedsl.sema.bindings import (
     read_target,
     readers_of_state,
 )
-from gamedsl.sema.options import PLAY, read_options
+from gamedsl.sema.options import read_options
 from gamedsl.sema.scope import DataName, StateName
 from gamedsl.sema.statements import read_place
 from gamedsl.sema.step_context import StepContext, WrittenStep
@@ -200,7 +200,7 @@ def _rows_held_out(context: StepContext, node: Node) -> tuple[int, ...] | None:
 
 def _count_of(context: StepContext, collection: ir.Expr) -> int | None:
     """Returns how many elements there are; None where it is only known during play."""
-    if any(isinstance(part, PLAY) for part in ir.walk(collection)):
+    if ir.reads_play(collection):
         return None
     try:
         return len(elements(evaluate(collection, Scope(seats=context.names.seats))))

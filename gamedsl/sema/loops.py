@@ -6,20 +6,21 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from gamedsl.bounds.loop_bounds import pass_bound
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
+from gamedsl.ir.abstract_values import ANYTHING, NATURAL, AbstractValue, Interval, number_in
 from gamedsl.ir.builtins import element
-from gamedsl.ir.expr import walk
+from gamedsl.ir.expr import reads_play
 from gamedsl.ir.program import AtBound, Block, Loop, Step
 from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, List, Number, Type
 from gamedsl.sema.bindings import declare_everywhere
 from gamedsl.sema.chance import values_of
 from gamedsl.sema.decisions import read_actors
 from gamedsl.sema.narrow import without
-from gamedsl.sema.options import PLAY
 from gamedsl.sema.scope import LoopName, Namespace, ParamName, report_taken
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.types import part_of
@@ -43,6 +44,14 @@ class Order:
     cycle: bool
     name: Scalar | None
     type: Type
+
+
+class WrittenName(NamedTuple):
+    """A name that a loop declares: its type, and what is known of its value in a pass."""
+
+    name: Scalar
+    type: Type
+    value: AbstractValue
 
 
 def read_block(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
@@ -93,10 +102,9 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
         facts |= learned
     if order.name is None and each is not None:
         seats = _possible_seats(context, order.items)
-    written = [(order.name, order.type)] if order.name is not None else []
-    written += [(count, WHOLE)] if isinstance(count, Scalar) else []
+    written = _written_names(context, order, times, count)
     with _local_names(context, written) as local:
-        facts = without(facts, (name.text for name, _ in written))
+        facts = without(facts, (local.name.text for local in written))
         inner = replace(context, acting=seats, facts=facts)
         with program.loop() as bound:
             body = _read_body(inner, step.item)
@@ -167,7 +175,7 @@ def _report_order(context: StepContext, each: Node, typed: ir.Expr, of: Type | N
     if of is not None:
         message = "what a loop without a name goes through are roles"
         help = f"give each item a name: `each: x in {text}`"
-    elif isinstance(typed.type, Number) and not any(isinstance(p, PLAY) for p in walk(typed)):
+    elif isinstance(typed.type, Number) and not reads_play(typed):
         help = f"to repeat it, write `repeat: {text}`"
     context.problems.add("GD0430", message, each.span, why=f"this is {typed.type}", help=help)
 
@@ -180,33 +188,50 @@ def _possible_seats(context: StepContext, items: ir.Expr | None) -> tuple[str, .
     return seats
 
 
+def _written_names(
+    context: StepContext, order: Order, times: ir.Const | None, count: Node | None
+) -> list[WrittenName]:
+    """Returns the names that a loop gives to its item and to the number of its pass."""
+    source = None if order.items is None else context.typer.context.value(order.items)
+    found = []
+    if order.name is not None:
+        found.append(WrittenName(order.name, order.type, source.item if source else ANYTHING))
+    if isinstance(count, Scalar):
+        passes = None if source is None or order.cycle else source.size
+        passes = times.value if times is not None else passes
+        number = NATURAL if passes is None else Interval(1, max(1, passes), True)
+        found.append(WrittenName(count, WHOLE, number_in(number)))
+    return found
+
+
 @contextmanager
-def _local_names(
-    context: StepContext, written: list[tuple[Scalar, Type]]
-) -> Iterator[dict[str, str]]:
+def _local_names(context: StepContext, written: list[WrittenName]) -> Iterator[dict[str, str]]:
     """Declares the item and the count of a loop for what is read inside it, and yields their names
     in the IR by those written. What is around the loop has its names back behind it."""
     typing, scopes = context.typer.context, (context.names, *context.outer)
     local: dict[str, str] = {}
     hidden: list[tuple[Namespace, str, LoopName]] = []
-    for name, type in written:
-        twice = next((n.span for n, _ in written if n.text == name.text and n is not name), None)
+    known = dict(typing.known)
+    for name, type, value in written:
+        others = (other.name for other in written if other.name is not name)
+        twice = next((other.span for other in others if other.text == name.text), None)
         places = (twice, *(scope.lasting(name.text) for scope in scopes))
         first = next((place for place in places if place is not None), None)
         if report_taken(name.text, name.span, first, context.problems):
             continue
         for scope in scopes:
-            known = scope.declared.get(name.text)
-            if isinstance(known, LoopName):
-                hidden.append((scope, name.text, known))
+            earlier = scope.declared.get(name.text)
+            if isinstance(earlier, LoopName):
+                hidden.append((scope, name.text, earlier))
         variable = _loop_variable(context, name, type)
         declare_everywhere(context, name.text, variable)
         local[name.text] = variable.variable
+        known[variable.variable] = value
         context.program.bind(variable.variable)
-    with typing.scope(typing.scoped | local.keys()):
+    with typing.scope(typing.scoped | local.keys(), known):
         yield local
-    for scope, text, known in hidden:
-        scope.declared[text] = known
+    for scope, text, earlier in hidden:
+        scope.declared[text] = earlier
 
 
 def _loop_variable(context: StepContext, name: Scalar, type: Type) -> LoopName:

@@ -14,6 +14,7 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
+from gamedsl.ir.abstract_values import ANYTHING, AbstractValue
 from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
@@ -27,6 +28,7 @@ from gamedsl.ir.types import (
     Number,
     PerSeat,
     PerValue,
+    Tuple,
     Type,
     domain,
     infinite_part,
@@ -41,8 +43,6 @@ from gamedsl.sema.values import constant, read_items, syntax, why_undefined
 
 MAX_OPTIONS = 4096
 """Options of one decision."""
-
-PLAY = ir.Read, ir.LastBy, ir.Past, ir.Stream, ir.LetCall, ir.LetMap, ir.Me
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +152,8 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
     known = typer.names.declared.get(node.text)
     if isinstance(known, TypeName):
         if not known.choices:
-            listed_values(ir.Const(known.type, node.span, None), known.type, typer.names, problems)
+            missing = ir.Const(known.type, node.span, None)
+            listed_values(missing, known.type, ANYTHING, typer.names, problems)
             return None
         choices = tuple(Choice(name, value) for name, value in known.choices)
         return OptionSet(choices, known.type)
@@ -175,14 +176,15 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
             help="write a list, such as `0..5` or `[a, b]`",
         )
         return None
-    if any(isinstance(part, PLAY) for part in ir.walk(typed)):
+    if ir.reads_play(typed):
         if isinstance(typed.type, PerSeat) and domain(of, typer.names.seats) is None:
             report_per_role(typer.context, typed)
             return None
-        listed = listed_values(typed, of, typer.names, problems)
+        listed = listed_values(typed, of, typer.context.value(typed).item, typer.names, problems)
         if listed is None:
             return None
-        return OptionSet(tuple(Choice(name_of(v), v) for v in listed), of, typed)
+        bound, values = listed
+        return OptionSet(tuple(Choice(name_of(v), v) for v in values), bound, typed)
     try:
         value = evaluate(typed, Scope(seats=typer.names.seats))
     except EvaluationError as error:
@@ -194,11 +196,16 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
 
 
 def listed_values(
-    typed: ir.Expr, of: Type, names: Namespace, problems: Problems
-) -> tuple[Any, ...] | None:
-    """Returns every value that the elements of a collection can have."""
+    typed: ir.Expr, of: Type, item: AbstractValue, names: Namespace, problems: Problems
+) -> tuple[Type, tuple[Any, ...]] | None:
+    """Returns every value that the elements of a collection can have, and their type: `of`, or,
+    where it is infinite, what is known of each `item` bounds it."""
     listed = domain(of, names.seats)
     if listed is None:
+        bounded = _bounded_type(of, item)
+        listed = None if bounded is None else domain(bounded, names.seats)
+        if bounded is not None and listed is not None:
+            return bounded, listed
         free = [part.name for part in ir.walk(typed)
                 if isinstance(part, ir.Read) and part.type in (WHOLE, NUMBER)]  # fmt: skip
         place = names.place(free[0]) if free else None
@@ -222,7 +229,22 @@ def listed_values(
             else "choose from single values: a range, names, roles, or records of these",
         )
         return None
-    return listed
+    return of, listed
+
+
+def _bounded_type(type: Type, value: AbstractValue) -> Type | None:
+    """Returns a type of whole numbers, or of tuples with such, with the ranges that are known of a
+    value; None where it is infinite for another reason."""
+    match type:
+        case Number(whole=True, low=None):
+            number = value.number.integers()
+            return range_type(int(number.low), int(number.high)) if number.bounded else None
+        case Tuple(of=types):
+            parts = [_bounded_type(part, value.part(i)) for i, part in enumerate(types)]
+            known = [part for part in parts if part is not None]
+            return Tuple(tuple(known)) if len(known) == len(parts) else None
+        case _:  # no type with whole numbers, or a record, whose type has a name
+            return type
 
 
 def enum_of(members: tuple[str, ...], names: Namespace) -> Enum:

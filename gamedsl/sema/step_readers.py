@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
-from gamedsl.ir.expr import walk
+from gamedsl.ir.expr import reads_play
 from gamedsl.ir.program import Step
 from gamedsl.ir.types import BOOL
 from gamedsl.sema.chance import read_draw
@@ -18,7 +18,6 @@ from gamedsl.sema.decisions import read_choose, read_say
 from gamedsl.sema.effects import read_do, read_pay, read_show
 from gamedsl.sema.function_calls import read_call
 from gamedsl.sema.loops import read_block, read_loop
-from gamedsl.sema.options import PLAY
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.uses import read_use, use_file
 from gamedsl.sema.values import constant
@@ -92,7 +91,7 @@ def read_step(context: StepContext, item: Mapping) -> tuple[Step, ...]:
 
 def _known_value(context: StepContext, test: Node, condition: ir.Expr | None) -> bool | None:
     """Returns the value of a condition over params alone; None for any other."""
-    if condition is None or any(isinstance(part, PLAY) for part in walk(condition)):
+    if condition is None or reads_play(condition):
         return None
     with context.typer.context.collecting():
         found = constant(test, context.typer, BOOL)

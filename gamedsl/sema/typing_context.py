@@ -7,13 +7,16 @@ type fits everywhere, so that one mistake is reported once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
+from gamedsl.bounds.expressions import Interpreter
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
+from gamedsl.ir.abstract_values import AbstractValue
+from gamedsl.ir.game import Let
 from gamedsl.ir.types import NEVER, SEAT, Type
 from gamedsl.sema.narrow import Facts
 from gamedsl.sema.scope import ANY, LetName, Namespace
@@ -44,6 +47,8 @@ class TypingContext:
         self.scoped: frozenset[str] = frozenset()
         """The variables of the loops around the present step, and the arguments of the action whose
         parts are being read. They come before all names but those in `locals`."""
+        self.known: Mapping[str, AbstractValue] = {}
+        """What is known of those variables and arguments, by their names in the IR."""
         self._set_aside: list[Problems] = []
         """The problems found before those that are collected by themselves."""
         self.untyped = False
@@ -115,20 +120,38 @@ class TypingContext:
         )
         self.open_lets.append(let)
         try:
-            with self.scope(frozenset()):
+            with self.scope(frozenset(), {}):
                 yield
         finally:
             self.open_lets.pop()
             self.locals, self.facts, self.me_allowed, self.uses_me = saved
 
     @contextmanager
-    def scope(self, names: frozenset[str]) -> Iterator[None]:
-        """Types what stands where these loop variables and arguments are local, and no others."""
-        saved, self.scoped = self.scoped, names
+    def scope(self, names: frozenset[str], known: Mapping[str, AbstractValue]) -> Iterator[None]:
+        """Types what stands where these loop variables and arguments are local, and no others;
+        `known` is what is known of their values."""
+        saved = self.scoped, self.known
+        self.scoped, self.known = names, known
         try:
             yield
         finally:
-            self.scoped = saved
+            self.scoped, self.known = saved
+
+    def value(self, expr: ir.Expr) -> AbstractValue:
+        """Returns what is known of the value of an expression before the whole program is read: by
+        its type, by the loops around it, and by the lets that it calls."""
+        named = self.names.declared.values()
+        lets = {
+            let.name: Let(let.name, tuple(p.id for p in let.parameters), self.lets[let.name],
+                          let.per_seat, let.span)
+            for let in named if isinstance(let, LetName) and let.name in self.lets
+        }  # fmt: skip
+        return Interpreter(
+            self.names.seats, lets, self._known_of, referees=self.names.referees
+        ).value(expr)
+
+    def _known_of(self, read: ir.Read | ir.LastBy | ir.Past) -> AbstractValue | None:
+        return self.known.get(read.name) if isinstance(read, ir.Read) else None
 
     @contextmanager
     def assuming(self, facts: Facts) -> Iterator[None]:

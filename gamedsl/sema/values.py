@@ -21,8 +21,6 @@ from gamedsl.sema.typer import Typer
 NOTHING = ir.Const(NEVER, Span(Source("", ""), 0, 0), None)
 """Stands for an expression that could not be read."""
 
-_PLAY = ir.Read, ir.LastBy, ir.Past, ir.Me, ir.Stream, ir.LetCall, ir.LetMap
-
 
 def syntax(node: Node, problems: Problems) -> ast.Node | None:
     """Parses a scalar's expression; a sequence is a list of them."""
@@ -50,7 +48,7 @@ def constant(
     if any(isinstance(part.type, Never) for part in ir.walk(typed)):
         return None
     for part in ir.walk(typed):
-        if isinstance(part, _PLAY):
+        if isinstance(part, ir.PLAY):
             let = isinstance(part, ir.LetCall | ir.LetMap)
             problems.add(
                 "GD0313",

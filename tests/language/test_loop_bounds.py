@@ -49,6 +49,10 @@ BOUNDED = {
     "within steps of the mover": (
         6, ["{role: other, turns: [{choose: cell, from: empty(board)}, {do: 'board[cell] = me'}]}"],
     ),
+    "within a loop over numbers": (
+        6, [GO, "{each: i in 1..2, turns: [{choose: cell, from: empty(board)}, "
+            "{do: 'board[cell] = me'}]}"],
+    ),
     "a card is drawn from a bag": (8, ["{draw: card, from: deck, seen_by: all}", GO]),
     "a card is dropped from a set": (
         10, ["{choose: card, from: hand.me}", "{do: drop card from hand.me}"],
