@@ -1,7 +1,7 @@
 """The cases of docs/spec.md: `cases/*.yaml`, one file a chapter, a list of cases under each rule.
 
-A case is a map or a text: the test elsewhere that holds the rule (`tests/FILE.py::test_name`).
-A map has a game and what must be true of it:
+A case is a map or a text: the test elsewhere that holds the rule (`tests/FILE.py::test_name`), or a
+case of a diagnostic (`tests/diagnostics/cases/`). A map has a game and what must be true of it:
 
     game            the file; `game: case` stands before it unless its first key is there
     files           further files beside it, by name
