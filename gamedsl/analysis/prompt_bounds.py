@@ -36,7 +36,7 @@ from gamedsl.ir.types import Record, Type, plain
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.declared_views import DeclaredViews
 from gamedsl.prompting.default_texts import (
-    closed_ask_text,
+    Questions,
     default_rules,
     default_title,
     role_names,
@@ -65,6 +65,7 @@ class PromptBounds:
         self._roles = role_names(ir)
         self._values = ValueLengths(ir.seats, self._roles, book, measure)
         self._viewing = DeclaredViews(ir, self._roles)
+        self._questions = Questions(ir, self._roles)
         self._bounds = ProgramBounds(ir)
         self._count = len(ir.seats)
         self._events = cache(self._events_uncached)
@@ -240,7 +241,7 @@ class PromptBounds:
         options = tuple(labels[: self._legal(step)])
         template = template_for(self._ir, "ask", step.id, step.variable)
         if template is None:
-            return self._measure(closed_ask_text(self._ir, step, options, self._roles))
+            return self._measure(self._questions.closed(step, options))
         longest = self._values.label(option.name for option in step.options_of(seat))
         offered = ListOf(Text(longest), len(options))
         if self._ir.entries_at(seat, step.id) is not None:

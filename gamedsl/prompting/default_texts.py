@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Entry
@@ -57,23 +58,58 @@ def default_title(ir: GameIR, entry: Entry) -> str:
     return "Now" if ir.labels.kind == "masked" else _MINE.sub(r"your \1", entry.text)
 
 
-def closed_ask_text(
-    ir: GameIR, step: Choose, options: tuple[str, ...], shown_role: dict[str, str]
-) -> str:
-    """Returns the ask slot of a closed decision: whether others choose at the same time, what is
-    asked, and the exact texts of the answers.
+class Questions:
+    """The ask slot of each decision of a game. `shown_role` is how prompts call each seat."""
 
-    Of the wordings tried, this leaves a model least skewed before training: an option a line, and
-    the instruction apart from them (`benchmarks/label_skew.py`).
-    """
-    form = option_form(step) if _names_options(ir, step) else ""
-    head = f"Options ({form}):" if form else "Options:"
-    lines = [_question(ir, step), head, *options]
-    if step.joint and len(step.actors) > 1:
-        *first, last = (shown_role[seat] for seat in step.actors)
-        actors = "All" if set(step.actors) == set(ir.seats) else f"{', '.join(first)} and {last}"
-        lines.insert(0, f"{actors} choose at the same time.")
-    return "\n".join(line for line in lines if line)
+    def __init__(self, ir: GameIR, shown_role: Mapping[str, str]) -> None:
+        self._ir, self._shown_role = ir, shown_role
+        self._steps = {step.id: step for step in ir.steps}
+
+    def closed(self, step: Choose, options: tuple[str, ...]) -> str:
+        """Returns the ask slot of a closed decision: whether others choose at the same time, what
+        is asked, and the exact texts of the answers.
+
+        Of the wordings tried, this leaves a model least skewed before training: an option a line,
+        and the instruction apart from them (`benchmarks/label_skew.py`).
+        """
+        form = option_form(step) if _names_options(self._ir, step) else ""
+        head = f"Options ({form}):" if form else "Options:"
+        lines = [self._at_once(step), self._question(step), head, *options]
+        return "\n".join(line for line in lines if line)
+
+    def open(self, step: Choose) -> str:
+        """Returns the ask slot of an open decision: what is asked."""
+        return " ".join(part for part in (self._at_once(step), self._question(step)) if part)
+
+    def _at_once(self, step: Choose) -> str:
+        """Returns who decides at the same time, where several do."""
+        if not step.joint or len(step.actors) == 1:
+            return ""
+        if step.said is not None:
+            return "All reply at the same time."
+        *first, last = (self._shown_role[seat] for seat in step.actors)
+        everyone = set(step.actors) == set(self._ir.seats)
+        actors = "All" if everyone else f"{', '.join(first)} and {last}"
+        return f"{actors} choose at the same time."
+
+    def _question(self, step: Choose) -> str:
+        """Returns the question of a step: its `about`, else, where names are shown, its name. The
+        steps that a seat cannot tell apart ask what the first of them asks."""
+        asked = self._steps[self._ir.asked_as.get(step.id, step.id)]
+        if asked.about:
+            return asked.about
+        if self._ir.labels.kind == "masked":
+            return ""
+        if self._ir.wording == "brief":
+            name = asked.variable.replace("_", " ")
+            return "" if step.said is None else f"Now your {name}."
+        return _request(step, named(asked.variable))
+
+
+def _request(step: Choose, name: str) -> str:
+    """Returns the request for a choice or a reply of a name, which may be any part of speech."""
+    verb, noun = ("Make", "choice") if step.said is None else ("Give", "reply")
+    return f"{verb} your {noun}." if name == noun else f"{verb} your {noun} ({name})."
 
 
 def _names_options(ir: GameIR, step: Choose) -> bool:
@@ -82,23 +118,3 @@ def _names_options(ir: GameIR, step: Choose) -> bool:
         return False
     hidden = frozenset(ir.labels.only)
     return not any(choice.name in hidden for options in step.options for choice in options)
-
-
-def _question(ir: GameIR, step: Choose) -> str:
-    """Returns what a closed step asks: its `about`, else, where names are shown, its variable. The
-    steps that a seat cannot tell apart ask what the first of them asks."""
-    first = ir.asked_as.get(step.id, step.id)
-    asked = step if first == step.id else next(one for one in ir.steps if one.id == first)
-    if asked.about:
-        return asked.about
-    hidden = ir.labels.kind == "masked" or ir.wording == "brief"
-    return "" if hidden else f"Choose your {named(asked.variable)}."
-
-
-def open_ask_text(ir: GameIR, step: Choose) -> str:
-    """Returns the ask slot of an open decision: what is asked, or its variable, where a masked game
-    does not hide it."""
-    at_once = "All reply at the same time." if step.joint and len(step.actors) > 1 else ""
-    hidden = ir.labels.kind == "masked"
-    what = step.about or ("" if hidden else f"Now your {step.variable.replace('_', ' ')}.")
-    return " ".join(part for part in (at_once, what) if part)

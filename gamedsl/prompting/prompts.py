@@ -30,10 +30,9 @@ from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
 from gamedsl.ir.types import Record, has_text, plain
 from gamedsl.prompting.declared_views import DeclaredViews, ViewCode
 from gamedsl.prompting.default_texts import (
-    closed_ask_text,
+    Questions,
     default_rules,
     default_title,
-    open_ask_text,
     role_names,
 )
 from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
@@ -95,6 +94,7 @@ class Prompter:
         self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
         self.viewing = DeclaredViews(ir, self.shown_role, shown)
         self.windows = Windows(ir)
+        self._questions = Questions(ir, self.shown_role)
         self._swaps = dict(ir.swaps)
         self.is_chat = ir.is_chat
         self._cache: dict[tuple[object, ...], Messages] = {}
@@ -360,9 +360,9 @@ class Prompter:
         options = tuple(map(book.label, offered))
         template = template_for(self.ir, "ask", step.id, step.variable)
         if template is None and step.said is not None:
-            return Part("ask", open_ask_text(self.ir, step), None)
+            return Part("ask", self._questions.open(step), None)
         if template is None:
-            return Part("ask", closed_ask_text(self.ir, step, options, self.shown_role), None)
+            return Part("ask", self._questions.closed(step, options), None)
         return self._fill(template, seat, book, **self._ask_names(step, options, book, seen))
 
     def _offered(

@@ -109,7 +109,7 @@ def test_values_are_told_as_text(entry: str, text: str, tmp_path: Path) -> None:
         text = text.replace(shown, name)
     if "set(roles)" in entry:
         text = text.replace("player_1, player_2", "player_1 player_2")
-    assert told == f"{text}\nYou are player_2.\nChoose your final.\nOptions:\nstop\ngo"
+    assert told == f"{text}\nYou are player_2.\nMake your choice (final).\nOptions:\nstop\ngo"
 
 
 @pytest.mark.parametrize(("entry", "text"), TEXTS)

@@ -41,7 +41,7 @@ def test_a_plain_game_says_what_it_is(ir):
         "other takes it, or both get nothing.\nThe play, in this order:\n"
     )
     assert told["system"].endswith(f"\n{FORM}")
-    assert told["user"] == "You are proposer.\nChoose your offer.\nOptions:\nlow\nfair\nhigh"
+    assert told["user"] == "You are proposer.\nMake your choice (offer).\nOptions:\nlow\nfair\nhigh"
 
 
 def test_shared_observations_come_first_in_prompts(ir):
@@ -60,7 +60,7 @@ labels: {up: U, down: D, left: L, right: R}
     ann, bob = (messages(game, seat, "second", seen)["user"] for seat in ("ann", "bob"))
     assert ann == (
         "ann chose D.\nYou are ann.\nAll choose at the same time.\n"
-        "Choose your second.\nOptions:\nL\nR"
+        "Make your choice (second).\nOptions:\nL\nR"
     )
     assert bob == ann.replace("You are ann", "You are bob")
 
@@ -94,7 +94,7 @@ payoffs: 1 if first == second else 0
     seen = (Event("first", 0, "it", "up"),)
     told = messages(game, "it", "second", seen)
     assert told["system"].startswith("This is alone, a game for 1 player.\n")
-    assert told["user"] == "You chose up.\nChoose your second.\nOptions:\nup\ndown"
+    assert told["user"] == "You chose up.\nMake your choice (second).\nOptions:\nup\ndown"
 
 
 def test_templates_fill_their_slots(ir):
@@ -118,7 +118,7 @@ prompts:
         "B of proposer/offer: Y|N",
     }
     assert messages(game, "proposer", "offer")["user"] == (
-        "You are proposer.\nChoose your offer.\nOptions:\nA\nB\nC"
+        "You are proposer.\nMake your choice (offer).\nOptions:\nA\nB\nC"
     )
 
 

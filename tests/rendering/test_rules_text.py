@@ -175,7 +175,32 @@ ASKED = ULTIMATUM.replace("choose: offer,", "choose: offer, about: 'How much do 
 def test_a_step_asks_its_question(ir) -> None:
     assert "You are proposer.\nHow much do you offer?\nOptions:\nlow" in question(ir(ASKED))
     assert "How much do you offer?\nOptions:" in question(ir(ASKED + "labels: masked\n"))
-    assert "You are proposer.\nChoose your offer.\nOptions:\nlow" in question(ir(ULTIMATUM))
+    assert "You are proposer.\nMake your choice (offer).\nOptions:\nlow" in question(ir(ULTIMATUM))
+
+
+@pytest.mark.parametrize("name", ["sealed", "open", "clear", "talk"])
+def test_any_name_is_asked_in_a_sentence(ir, name: str) -> None:
+    closed = ir(ULTIMATUM.replace("offer", name))
+    assert f"You are proposer.\nMake your choice ({name}).\nOptions:" in question(closed)
+    said = ir(SAID.replace("hint", name))
+    assert question(said) == f"Give your reply ({name}).\nReply in at most 9 tokens."
+    brief = replace(said, wording="brief")
+    assert question(brief).startswith(f"Now your {name}.")
+
+
+def test_a_name_is_not_asked_twice(ir) -> None:
+    closed, said = ir(ULTIMATUM.replace("offer", "choice")), ir(SAID.replace("hint", "reply"))
+    assert "Make your choice.\nOptions:" in question(closed)
+    assert question(said).startswith("Give your reply.")
+
+
+SAID = """
+game: hints
+roles: [ann]
+turns:
+  - {role: ann, say: hint, max_tokens: 9}
+payoffs: 0
+"""
 
 
 def test_an_open_step_asks_its_question(ir) -> None:
