@@ -5,7 +5,8 @@
     python benchmarks/train_queue.py other.yaml --runs /scratch/runs --results results
 
 An entry of the list is a name, a game and settings, with seeds, and `held_out` games that the
-trained policy plays at the end; an entry and a seed are a run, made
+trained policy plays at the end. A file is a list of entries, or a map of `entries` and the
+settings that all of them have (`set`). An entry and a seed are a run, made
 by `gamedsl train` in a folder of its own under `--runs`. A run that was killed is resumed from its
 last checkpoint, to the same numbers; one that ended has a file in `--results`, with its curve, its
 recipe, the game's hash and the versions, and is not made again unless its entry or the game has
@@ -33,6 +34,7 @@ import yaml
 from shared import command
 
 import gamedsl
+from gamedsl.recipe.methods import table
 
 HERE = Path(__file__).parent
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
@@ -67,24 +69,30 @@ class Entry:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with what a run depends on: the settings and the compiled game."""
+        """Changes with what a run depends on: the settings and the compiled game. The brief wording
+        adds nothing, since older results, all of that wording, do not name theirs."""
         ir_hash = gamedsl.load(self.game, params=self.params).hash
-        parts = [self.game, ir_hash, self.settings, self.params]
+        settings = {"wording": table()["wording"].default, **self.settings}
+        if settings["wording"] == "brief":
+            del settings["wording"]
+        parts = [self.game, ir_hash, settings, self.params]
         text = json.dumps(parts + [self.held_out] * (self.held_out > 0), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def entries(path: Path) -> list[Entry]:
-    """The entries of a list. SystemExit for one that has other keys, or a name twice."""
+    """The entries of a file. SystemExit for one that has other keys, or a name twice."""
     known = {"name", "game", "set", "params", "seeds", "table", "row", "claims", "held_out"}
     found: list[Entry] = []
-    for row in yaml.safe_load(path.read_text(encoding="utf-8")):
+    listed = yaml.safe_load(path.read_text(encoding="utf-8"))
+    shared = {} if isinstance(listed, list) else flat(listed["set"])
+    for row in listed if isinstance(listed, list) else listed["entries"]:
         other = set(row) - known
         if other or not {"name", "game"} <= set(row):
             raise SystemExit(f"{path}: {row.get('name', row)}: not a key: {', '.join(other)}")
         if row["name"] in {entry.name for entry in found}:
             raise SystemExit(f"{path}: {row['name']} is there twice")
-        settings, params = flat(row.get("set", {})), row.get("params", {})
+        settings, params = {**shared, **flat(row.get("set", {}))}, row.get("params", {})
         seeds, claims = tuple(row.get("seeds", (0,))), tuple(row.get("claims", ()))
         table, shown = row.get("table", ""), row.get("row", row["name"])
         found.append(

@@ -133,9 +133,8 @@ def _understand(args: argparse.Namespace) -> Job | None:
     compiled = _compile(args.file, params, args.format)
     if compiled is None:
         return None
-    game = compiled[0]
     cast = _cast(*compiled, _flags(args), args.settings, args.format, addresses=_addresses(args))
-    return None if cast is None else Job(game, *cast, params, None)
+    return None if cast is None else Job(*cast, params, None)
 
 
 def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job | None:
@@ -169,13 +168,13 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
             "or the hash in run.json",
             f"start a new run, or put back the files that are kept in {args.resume / 'game'}",
         )
-    compiled = (game.worded(wording_of(info)), *compiled[1:])
     settings = [override(key, value) for key, value in found.settings().items()]
+    settings.append(override("wording", wording_of(info)))
     if args.steps is not None:
         settings.append(override("steps", args.steps))
     settings += parse_overrides(more)
     cast = _cast(*compiled, settings, [], args.format, addresses=_addresses(args), warn=False)
-    return None if cast is None else Job(compiled[0], *cast, info["params"], found)
+    return None if cast is None else Job(*cast, info["params"], found)
 
 
 def _game_file(run: RunFolder, info: dict[str, Any]) -> str:
@@ -209,10 +208,10 @@ def _compile(file: str, params: dict[str, Any], form: str) -> tuple[Game, tuple[
 def _cast(
     game: Game, proofs: tuple[Proof, ...], flags: list[Setting], texts: list[str], form: str, *,
     addresses: Collection[str], warn: bool = True,
-) -> tuple[Recipe, SeatAssignment] | None:  # fmt: skip
-    """The recipe and its players; None if either has problems. These are printed, but for problems
-    that the file alone has. With `warn`, warnings are printed too. Of the endpoints that the recipe
-    names, those of `addresses` are called."""
+) -> tuple[Game, Recipe, SeatAssignment] | None:  # fmt: skip
+    """The game in the wording of its recipe, the recipe and its players; None if either has
+    problems. These are printed, but for problems that the file alone has. With `warn`, warnings are
+    printed too. Of the endpoints that the recipe names, those of `addresses` are called."""
     from gamedsl.analysis.rewards import check_equilibria
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import parse_overrides, resolve
@@ -226,10 +225,11 @@ def _cast(
     check_equilibria(game.ir, recipe, spans, proofs, problems)
     if not problems.errors:
         require(game.ir, recipe)
+        game = game.worded(recipe.wording)
         cast = hire(game, recipe, [*game.ir.settings, *settings], problems, addresses)
     new = [one for one in problems.sorted() if one not in said.found]
     _print_diagnostics([one for one in new if warn or one.severity == "error"], form)
-    return None if cast is None else (recipe, cast)
+    return None if cast is None else (game, recipe, cast)
 
 
 def hire(

@@ -426,6 +426,11 @@ class Recipe:
     until: Until = field(metadata=group(closed_only=True))
     games: int = setting(128, "games played in each step", low=1, high=MOST_GAMES)
     seed: int = setting(0, "seeds the labels, the adapters and the play", low=0, high=2**32 - 1)
+    wording: Literal["explained", "brief"] = setting(
+        "explained",
+        "default texts of prompts: with the rules `explained`, or `brief`, as version 0.1.0 wrote"
+        " them; texts that the game writes itself stay",
+    )
     adapters: Literal["shared", "per_role"] = setting(
         "shared", "one adapter for all roles, or one for each"
     )

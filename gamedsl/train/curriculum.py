@@ -150,7 +150,7 @@ def _at_level(game: Game, params: dict[str, Any], load: Load) -> Game:
     roles."""
     shown = ", ".join(f"{name}={value}" for name, value in params.items())
     try:
-        found = load(game.files[0], params).of("training")
+        found = load(game.files[0], params).of("training").worded(game.ir.wording)
     except CompileError as error:
         raise TrainError(
             f"`{game.name}` with {shown} has problems: {error.diagnostics[0].message}",

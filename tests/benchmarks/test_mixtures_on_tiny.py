@@ -3,7 +3,6 @@ benchmark, and loses it without the magnet."""
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from statistics import mean
 
@@ -19,10 +18,10 @@ ENTRIES = Path(__file__).parents[2] / "benchmarks" / "methods.yaml"
 def exploitability(name: str, folder: Path, steps: int) -> list[float]:
     """Of a control, seed 0, at each of some steps, with prompts that are worded as those that the
     settings were found with, which are short."""
-    entries = {e["name"]: e for e in yaml.safe_load(ENTRIES.read_text(encoding="utf-8"))}
-    game = gamedsl.load(entries[name]["game"])
-    game = replace(game, ir=replace(game.ir, wording="brief"))
-    settings = entries[name]["set"] | {"steps": steps}
+    listed = yaml.safe_load(ENTRIES.read_text(encoding="utf-8"))
+    entries = {entry["name"]: entry for entry in listed["entries"]}
+    settings = listed["set"] | entries[name]["set"] | {"steps": steps}
+    game = gamedsl.load(entries[name]["game"]).worded(settings["wording"])
     magnet = {f"magnet__{key}": value for key, value in settings.pop("magnet").items()}
     run, _ = run_of(game, recipe_of(game, **settings, **magnet), folder)
     return [record["exploitability"] for record in run.records() if record["event"] == "step"]

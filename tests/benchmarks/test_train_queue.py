@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import signal
 import subprocess
@@ -72,6 +73,24 @@ def test_changed_entry_is_trained_again(
     told = [json.loads(line.rstrip(",")) for line in lines[first : first + 3]]
     assert [step["step"] for step in told] == [1, 2, 3]
     assert told == json.loads("\n".join(lines))["steps"]
+
+
+def test_entries_share_settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Results that name no wording are of the brief one."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    train_queue = importlib.import_module("train_queue")
+
+    def of(listed: Any) -> Any:
+        path = tmp_path / "list.yaml"
+        path.write_text(yaml.safe_dump(listed), encoding="utf-8")
+        (entry,) = train_queue.entries(path)
+        return entry
+
+    brief = of({"set": {"wording": "brief", "steps": 7}, "entries": [ENTRY]})
+    assert brief.settings == {**ENTRY["set"], "wording": "brief"}
+    explained = of([ENTRY])
+    said = of([ENTRY | {"set": ENTRY["set"] | {"wording": "explained"}}])
+    assert explained.fingerprint == said.fingerprint != brief.fingerprint
 
 
 WORDS = """

@@ -314,3 +314,20 @@ def test_new_runs_keep_their_wording(tmp_path: Path) -> None:
     arguments = ["train", "stag_hunt", "--model", "tabular", "--steps", "1", "--out", str(run)]
     assert main([*arguments, "--set", "games=4", "--format", "concise"]) == 0
     assert SavedRun(run).info()["wording"] == "explained"
+
+
+def test_setting_chooses_the_wording(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    from gamedsl.cli import main
+    from gamedsl.runs.saved import SavedRun
+
+    run, rules = tmp_path / "run", "The play, in this order"
+    arguments = ["train", "kuhn_poker", "--model", "tabular", "--steps", "1"]
+    assert main([*arguments, "--dry-run"]) == 0
+    assert rules in capsys.readouterr().out
+    brief = [*arguments, "--set", "wording=brief", "--set", "games=4"]
+    assert main([*brief, "--dry-run"]) == 0
+    assert rules not in capsys.readouterr().out
+    assert main([*brief, "--out", str(run), "--format", "concise"]) == 0
+    assert main(["train", "--resume", str(run), "--steps", "2", "--format", "concise"]) == 0
+    assert SavedRun(run).info()["wording"] == "brief"
+    assert "wording: brief" in (run / "recipe.yaml").read_text(encoding="utf-8")
