@@ -29,7 +29,9 @@ def test_two_games_are_played_called_and_trained(
         monkeypatch.setattr(words, name, count)
     out = tmp_path / "words.json"
     games = ["guess_in_words", "kuhn_poker_tools"]
-    monkeypatch.setattr(sys, "argv", ["words.py", "--only", *games, "--out", str(out)])
+    monkeypatch.setattr(
+        sys, "argv", ["words.py", "--only", *games, "--threads", "1", "--out", str(out)]
+    )
     assert words.main() == 0
     found = json.loads(out.read_text(encoding="utf-8"))["games"]
     assert list(found) == games
