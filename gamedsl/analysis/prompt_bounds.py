@@ -28,7 +28,7 @@ from gamedsl.analysis.value_lengths import (
     titled,
 )
 from gamedsl.bounds.programs import ProgramBounds, UnboundedError
-from gamedsl.ir.abstract_values import AbstractValue
+from gamedsl.ir.abstract_values import ANYTHING, AbstractValue
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Entry, Show, walk_steps
 from gamedsl.ir.statements import Readers
@@ -188,7 +188,12 @@ class PromptBounds:
 
     def _chosen(self, step: Choose, seat: str) -> list[Event]:
         events = [
-            Event(self._roles[actor], self._values.label(o.name for o in options))
+            Event(
+                self._roles[actor],
+                self._values.label(option.name for option in options)
+                if actor == seat or not step.readers.fields
+                else self._value_length(step.readers, seat, actor, step.type, ANYTHING, ""),
+            )
             for actor, options in zip(step.actors, step.options, strict=True)
             if actor == seat or may_read(step.readers, seat, actor)
         ]

@@ -334,7 +334,9 @@ class Prompter:
         step = self._steps[event.step]
         match step:
             case Choose(said=None):
-                return actor, "" if event.name == SILENCE else book.label(event.name)
+                if event.name == SILENCE or book.has(event.name):
+                    return actor, "" if event.name == SILENCE else book.label(event.name)
+                return actor, book.relabelled(event.name, self.shown_role)  # some fields of it
             case Choose():
                 parts = self._fields(step, event) if _in_part(step, event) else None
                 if parts is not None:

@@ -19,9 +19,9 @@ Key = tuple[str, ...]
 @dataclass(frozen=True)
 class Slot:
     """A variable that steps bind, for one key. For a choice, `options` are the names that may be
-    chosen; a view holds the name. Otherwise there are no options, and `type` is the type of the
-    value. `readers` are those of each step that binds the variable, with the seat that then owns
-    it (empty: nobody)."""
+    chosen; a view holds the name. Otherwise, and for a choice of which some see only some fields,
+    there are no options, and `type` is the type of the value. `readers` are those of each step that
+    binds the variable, with the seat that then owns it (empty: nobody)."""
 
     variable: str
     key: Key
@@ -30,10 +30,12 @@ class Slot:
     readers: tuple[tuple[Readers, str], ...] = ()
     unordered: bool = False
     """Whether the value is a selection, in no order."""
+    choosers: tuple[str, ...] = ()
+    """The seats that may choose the value."""
 
     def chosen_by(self, seat: str) -> bool:
         """Returns whether a seat may choose the value; a seat always knows its own choice."""
-        return bool(self.options) and any(owner == seat for _, owner in self.readers)
+        return seat in self.choosers
 
 
 def slots_of(steps: Iterable[Binding], declared: Collection[str]) -> dict[tuple[str, Key], Slot]:
@@ -54,6 +56,7 @@ def slots_of(steps: Iterable[Binding], declared: Collection[str]) -> dict[tuple[
                 tuple(dict.fromkeys((*known.options, *slot.options))),
                 tuple(dict.fromkeys((*known.readers, *slot.readers))),
                 known.unordered and slot.unordered,
+                tuple(dict.fromkeys((*known.choosers, *slot.choosers))),
             )  # fmt: skip
     return slots
 
@@ -63,16 +66,17 @@ def _slots_of(step: Binding, several: bool) -> Iterable[Slot]:
     match step:
         case Choose():
             for seat, options in zip(step.actors, step.options, strict=True):
-                names = tuple(option.name for option in options)
+                names = () if step.readers.fields else tuple(option.name for option in options)
                 key: Key = (seat,) if step.joint or several else ()
-                yield Slot(step.variable, key, step.type, names, ((step.readers, seat),))
+                readers = (step.readers, seat)
+                yield Slot(step.variable, key, step.type, names, (readers,), choosers=(seat,))
         case Show() | Call():
             yield Slot(step.variable, (), step.type, (), ((step.readers, ""),))
         case Draw():
             unordered = step.source.take is not None
             for key in keys_of(step):
-                readers = (step.readers, key[0] if step.by_seat else "")
-                yield Slot(step.variable, key, step.type, (), (readers,), unordered)
+                owned = (step.readers, key[0] if step.by_seat else "")
+                yield Slot(step.variable, key, step.type, (), (owned,), unordered)
         case _:
             assert_never(step)
 

@@ -217,7 +217,7 @@ class Viewer:
             case Choose():
                 key: Key = (event.seat,)
                 slot = self.slots.get((step.variable, key)) or self.slots[step.variable, ()]
-                return slot, self._chosen(step, event.name)
+                return slot, self._chosen(step, event.seat, event.name)
             case Show() | Call():
                 value = self._named(event.name, step.type, step.readers)
                 return self.slots[step.variable, ()], value
@@ -225,10 +225,18 @@ class Viewer:
                 return self._filled_by_draw(step, event)
         assert_never(step)
 
-    def _chosen(self, step: Choose, name: str) -> Any:
-        """Returns the name of a choice, or the value of what was said."""
-        if step.said is None or name == SILENCE:
+    def _chosen(self, step: Choose, seat: str, name: str) -> Any:
+        """Returns the name of a choice, or the value of what was said or of what can be seen in
+        part."""
+        if name == SILENCE:
             return name
+        if step.said is None:
+            if not step.readers.fields:
+                return name
+            values = step.values[seat]
+            if name in values:
+                return values[name]
+            return self._named(name, step.type, step.readers)
         if step.readers.fields and not name.startswith("{"):
             return self._named(name, step.type, step.readers)
         return open_reply_value(name, step.said, step.type, self.ir.seats)

@@ -63,6 +63,22 @@ def test_shipped_games_have_tight_prompt_bounds(name: str) -> None:
     assert longest <= bounds(game).most <= SILLY * longest
 
 
+PARTLY_SHOWN = """\
+game: partly_shown
+roles: [ann, bob]
+types: {Card: {rank_of_the_card: 1..2, suit: [s, h]}}
+turns:
+  - {role: ann, choose: pick, from: Card, seen_by: {rank_of_the_card: bob}}
+  - {role: bob, choose: last, from: [a, b]}
+payoffs: 1 if last == a else 0
+"""
+
+
+def test_partly_shown_choices_are_bounded() -> None:
+    game = load(PARTLY_SHOWN)
+    assert longest_met(game, 4) == bounds(game).most
+
+
 NARROWED = (
     "bargaining", "connect_four", "goofspiel", "information_cascade", "iterated_prisoners_dilemma",
     "liars_dice", "repeated_stag_hunt", "small_hanabi",

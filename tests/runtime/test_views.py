@@ -16,6 +16,7 @@ from gamedsl.ir.values import Bag, name_of
 from gamedsl.prompting.visibility import may_read
 from gamedsl.runtime.value_names import value_of
 from tests.export.games import NAMES, every_history, loaded, play, written
+from tests.writing import write
 
 CARD = ty.Record(
     "Card", (("colour", ty.Enum("C", ("red", "red_2"))), ("rank", ty.range_type(1, 3)))
@@ -154,6 +155,29 @@ def test_fields_are_seen_by_those_who_may(forms: gamedsl.Env) -> None:
     for seat, suit in (("a", 0), ("b", 1)):
         named = dict(zip(forms.vector_names(seat), episode.view(seat).vector, strict=True))
         assert (named["card.rank=Q"], named["card.suit=s"]) == (1, suit)
+
+
+PARTLY_SHOWN = """\
+game: partly_shown
+roles: [ann, bob]
+types: {Card: {rank: 1..2, suit: [spades, hearts]}}
+turns:
+  - {role: ann, choose: pick, from: Card, seen_by: {suit: bob}}
+  - {role: bob, choose: last, from: [a, b]}
+payoffs: 1 if last == a else 0
+"""
+
+
+def test_choice_is_seen_in_part(tmp_path: Path) -> None:
+    env = gamedsl.load(write(tmp_path, PARTLY_SHOWN)).env()
+    episode = env.reset()
+    episode.step({"ann": Action("2,hearts")})
+    assert episode.view("ann").data["bound"]["pick"] == {"rank": 2, "suit": "hearts"}
+    assert episode.view("bob").data["bound"]["pick"] == {"suit": "hearts"}
+    for seat, rank in (("ann", 1), ("bob", 0)):
+        named = dict(zip(env.vector_names(seat), episode.view(seat).vector, strict=True))
+        assert (named["pick.rank=2"], named["pick.suit=hearts"]) == (rank, 1)
+    assert "ann chose suit=hearts." in episode.decisions[0].messages[-1][1]
 
 
 def test_numbers_lists_and_tests_as_floats(forms: gamedsl.Env) -> None:

@@ -12,7 +12,6 @@ case of a diagnostic (`tests/diagnostics/cases/`). A map has a game and what mus
     same_rules      another file, of the same `rules_hash`
     other_rules     another file, of another
     same_prompts    whether the whole `hash` must be the same too (`true`, `false`)
-    facts           parts of the line of facts
 
 or, in place of `game`, expressions (`given` is a game without `turns` or payoffs, or with):
 

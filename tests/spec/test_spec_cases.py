@@ -16,7 +16,7 @@ from tests.spec.rule_cases import Case, cases, exact
 
 KEYS = {
     "game", "files", "params", "errors", "notes", "plays", "same_rules", "other_rules",
-    "same_prompts", "facts", "given", "true", "false", "wrong",
+    "same_prompts", "given", "true", "false", "wrong",
 }  # fmt: skip
 KIND = re.compile(r"^\ufeff?game:|\A(protocol|reward):|\A\[", re.MULTILINE)
 """What a text has that is a whole file."""
@@ -64,8 +64,6 @@ def test_rule_holds(case: Case, tmp_path: Path) -> None:
     noted = problems(result, "warning", "note")
     if "notes" in content:
         assert set(listed(content["notes"])) <= codes(noted)
-    for fact in listed(content.get("facts", [])):
-        assert fact in result.summary
     if result.ir is None:  # a protocol or a reward file
         return
     for backend in ("interpreter", None):  # None: the generated one where there can be one
