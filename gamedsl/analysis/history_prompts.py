@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from gamedsl.analysis.nodes import Node
 from gamedsl.engine.kernel import Ask
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
-from gamedsl.prompting.events import Turn
+from gamedsl.ir.program import Choose
+from gamedsl.prompting.events import Seen, Turn
 from gamedsl.prompting.labels import LabelBook, draw_labels
-from gamedsl.prompting.prompts import Messages, Prompter, RenderError
+from gamedsl.prompting.prompts import Messages, Part, Prompter, RenderError
 from gamedsl.prompting.template_evaluation import RenderingBudget
 from gamedsl.prompting.tokenizers import TokenCounter
+
+_Arguments = tuple[
+    str, Choose, tuple[str, ...], LabelBook, Seen, Mapping[str, Any], tuple[Turn, ...]
+]
+"""The arguments of `Prompter.messages` and `Prompter.parts`."""
 
 
 class Tokenizer(TokenCounter, Protocol):
@@ -44,20 +51,27 @@ class Prompts:
             self._known[place] = self._rendered(node, ask)
         return self._known[place]
 
+    def parts(self, node: Node, ask: Ask) -> tuple[Part, ...]:
+        """Returns the same prompt in its parts, of a chat those of its last message. Raises
+        RenderError and EvaluationError where it fails."""
+        return self._prompter.parts(*self._arguments(node, ask))
+
     def _rendered(self, node: Node, ask: Ask) -> Messages:
         if self.book is None:
             return ()
+        try:
+            return self._prompter.messages(*self._arguments(node, ask))
+        except (RenderError, EvaluationError) as error:
+            self.failures.append((node, ask, error))
+            return ()
+
+    def _arguments(self, node: Node, ask: Ask) -> _Arguments:
+        assert self.book is not None
         state = node.state
         variables = state.variables if self._ir.entries_at(ask.seat, ask.step) is not None else {}
         step, seen = self._steps[ask.step], state.seen(ask.seat)
         before = turns_before(node, ask.seat) if self._prompter.is_chat else ()
-        try:
-            return self._prompter.messages(
-                ask.seat, step, ask.legal, self.book, seen, variables, before
-            )
-        except (RenderError, EvaluationError) as error:
-            self.failures.append((node, ask, error))
-            return ()
+        return ask.seat, step, ask.legal, self.book, seen, variables, before
 
 
 def turns_before(node: Node, seat: str) -> tuple[Turn, ...]:

@@ -13,15 +13,17 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import NamedTuple
 
-from gamedsl.analysis.history_prompts import Prompts, text_of
+from gamedsl.analysis.history_prompts import Prompts
 from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.nodes import Node, history_text, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Span
+from gamedsl.engine.kernel import Ask
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, walk_steps
+from gamedsl.prompting.events import Event, known
 from gamedsl.prompting.template_evaluation import RenderingBudget
 from gamedsl.prompting.templates import template_for
 from gamedsl.runtime.decision import key_of
@@ -32,21 +34,67 @@ ROLES = "no two seats that share an adapter are asked with one prompt"
 
 
 class Pair(NamedTuple):
-    """Two histories that a seat can tell apart, and its prompt, which is the same in both."""
+    """Two histories that a seat can tell apart, and its decisions there, whose prompts are
+    equal."""
 
     seat: str
     keys: tuple[Hashable, Hashable]
     nodes: tuple[Node, Node]
-    prompt: str
+    asks: tuple[Ask, Ask]
 
     @property
-    def witness(self) -> tuple[str, ...]:
-        one, other = self.nodes
-        last = self.prompt.splitlines()[-6:]
-        return (
-            f"one history:   {history_text(one)}", f"another:       {history_text(other)}",
-            f"`{self.seat}` is told in both:", *(f"  {line}" for line in last),
-        )  # fmt: skip
+    def steps(self) -> tuple[str, str]:
+        """The ids of the steps at which it is asked."""
+        one, other = self.asks
+        return one.step, other.step
+
+
+SHOWN = 12
+"""Lines of a prompt that a witness shows."""
+
+
+def _witness(sample: HistorySample, pair: Pair) -> tuple[str, ...]:
+    """Returns both histories, what the seat has seen in one of them alone, and the lines of its
+    prompt that should tell the two apart."""
+    (one, other), seat = pair.nodes, pair.seat
+    seen, again = one.state.seen(seat), other.state.seen(seat)
+    alone = [event for event in seen if event not in again]
+    missing = [event for event in again if event not in seen]
+    differing = [
+        f"`{seat}` has seen {'in one' if index == 0 else 'in the other'} alone: {known(events)}"
+        for index, events in enumerate((tuple(alone), tuple(missing))) if events
+    ]  # fmt: skip
+    first, second = pair.steps
+    if first != second:
+        differing.append(f"`{seat}` is asked in one for `{first}`, in the other for `{second}`")
+    return (
+        f"one history:   {history_text(one)}", f"another:       {history_text(other)}", *differing,
+        f"`{seat}` is told in both:", *_lines(sample.prompts, one, pair.asks[0], frozenset(alone)),
+    )  # fmt: skip
+
+
+def _lines(
+    prompts: Prompts, node: Node, ask: Ask, events: frozenset[Event], *, who: bool = False
+) -> tuple[str, ...]:
+    """Returns the lines of a prompt that say what was seen, and what is asked: of the events that
+    it tells `events` alone, where it tells some of them; with `who` also who is asked."""
+    parts = prompts.parts(node, ask)
+    assert prompts.book is not None
+    told = [part for part in parts if part.slot in ("seen", "view")]
+    told = [part for part in told if part.event in events] or told
+    if who:
+        told += [part for part in parts if part.slot == "who"]
+    lines = [line for part in told for line in part.text.splitlines()]
+    answers = set(map(prompts.book.label, ask.legal)) if not ask.open else set()
+    asked = [
+        line for part in parts if part.slot == "ask" for line in part.text.splitlines()
+        if line not in answers and not (part.template is None and line.startswith("Options"))
+    ]  # fmt: skip
+    lines = [line for line in (*lines, *asked) if line]
+    if len(lines) > SHOWN:
+        left_out = len(lines) - SHOWN
+        lines[SHOWN - 4 : -4] = [f"… and {left_out} more lines"]
+    return tuple(f"  {line}" for line in lines)
 
 
 def check_aliasing(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
@@ -69,13 +117,14 @@ def check_aliasing(sample: HistorySample, problems: Problems) -> Iterator[Proof]
         claim = f"the {what} of `{pair.seat}` forgets something that it has seen"
         histories = replay(pair.nodes[0]), replay(pair.nodes[1])
         how = "by the two histories of the witness"
-        yield Proof("view.forgets", claim, "proved", how, (), pair.witness, histories)
+        witness = _witness(sample, pair)
+        yield Proof("view.forgets", claim, "proved", how, (), witness, histories)
     if not sample.whole:
         why = f"only whole games are compared, and this one has {sample.size}"
-        witness = () if forgets else pairs[0].witness
+        witness = () if forgets else _witness(sample, pairs[0])
         yield Proof("told.harmless", HARMLESS, "undecided", why, (), witness)
         return
-    yield from _compared(sample, pairs, problems)
+    yield from _compared(sample, problems)
 
 
 def _check_distinct_prompts(sample: HistorySample, problems: Problems) -> Proof:
@@ -83,7 +132,7 @@ def _check_distinct_prompts(sample: HistorySample, problems: Problems) -> Proof:
 
     The drawn order of options tells no seat who it is: options are compared as declared.
     """
-    first: dict[object, tuple[str, Node]] = {}
+    first: dict[object, tuple[Node, Ask]] = {}
     prompts, book = sample.prompts, sample.prompts.book
     if book is not None and book.key:
         prompts = Prompts(sample.ir, budget=RenderingBudget(*sample.rendering.limits))
@@ -91,11 +140,10 @@ def _check_distinct_prompts(sample: HistorySample, problems: Problems) -> Proof:
     for node, ask in sample.asked:
         plays = ask.seat in sample.ir.seats and (len(ask.legal) > 1 or ask.open)
         messages = prompts.of(node, ask) if plays else ()
-        seat, other = first.setdefault(
-            (_adapter(sample.ir, ask.seat), messages), (ask.seat, node)
-        )  # fmt: skip
-        if messages and seat != ask.seat:
-            return _one_prompt(sample, (seat, ask.seat), (other, node), text_of(messages), problems)
+        other, asked = first.setdefault((_adapter(sample.ir, ask.seat), messages), (node, ask))
+        if messages and asked.seat != ask.seat:
+            lines = _lines(prompts, node, ask, frozenset(), who=True)
+            return _one_prompt(sample, (asked.seat, ask.seat), (other, node), lines, problems)
     return Proof("told.roles", ROLES, sample.grade, sample.extent)
 
 
@@ -110,7 +158,7 @@ def _one_prompt(
     sample: HistorySample,
     seats: tuple[str, str],
     nodes: tuple[Node, Node],
-    prompt: str,
+    lines: tuple[str, ...],
     problems: Problems,
 ) -> Proof:
     ir = sample.ir
@@ -119,7 +167,7 @@ def _one_prompt(
     alone = ir.role_of[one] == ir.role_of[other]
     witness = (
         f"`{one}`: {history_text(nodes[0])}", f"`{other}`: {history_text(nodes[1])}",
-        "both are told:", *(f"  {line}" for line in prompt.splitlines()[-6:]),
+        "both are told:", *lines,
     )  # fmt: skip
     problems.add(
         "GD0532", f"`{one}` and `{other}` are asked with one prompt",
@@ -136,16 +184,16 @@ def _one_prompt(
 
 def _merged(sample: HistorySample) -> Iterator[Pair]:
     """Yields each information set whose prompt an earlier one has, with that one."""
-    first: dict[object, tuple[Hashable, Node]] = {}
+    first: dict[object, tuple[Hashable, Node, Ask]] = {}
     for node, ask in sample.asked:
         key = sample.key(node, ask)
         if len(ask.legal) > 1 and (messages := sample.prompts.of(node, ask)):
-            known, other = first.setdefault((ask.seat, messages), (key, node))
-            if known != key:
-                yield Pair(ask.seat, (known, key), (other, node), text_of(messages))
+            before, other, asked = first.setdefault((ask.seat, messages), (key, node, ask))
+            if before != key:
+                yield Pair(ask.seat, (before, key), (other, node), (asked, ask))
 
 
-def _compared(sample: HistorySample, pairs: list[Pair], problems: Problems) -> Iterator[Proof]:
+def _compared(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     from gamedsl.runtime import Env
     from gamedsl.solve.bisimulation import merging
 
@@ -154,7 +202,7 @@ def _compared(sample: HistorySample, pairs: list[Pair], problems: Problems) -> I
         yield Proof("told.harmless", HARMLESS, "enumerated", sample.extent)
         return
     named = {
-        key_of(node.state, ask): (key, node) for key, ((node, ask), *_) in sample.sets.items()
+        key_of(node.state, ask): (key, node, ask) for key, ((node, ask), *_) in sample.sets.items()
     }  # fmt: skip
     told: set[str] = set()
     for difference in found.differences:
@@ -163,16 +211,14 @@ def _compared(sample: HistorySample, pairs: list[Pair], problems: Problems) -> I
         if code in told:
             continue
         told.add(code)
-        (one, node), (other, after) = named[keys[0]], named[keys[1]]
-        nodes = node, after
-        prompt = next((p.prompt for p in pairs if other in p.keys), "")
-        pair = Pair(seat, (one, other), nodes, prompt)
+        (one, node, ask), (other, after, asked) = (named[key] for key in keys)
+        pair = Pair(seat, (one, other), (node, after), (ask, asked))
+        witness = _witness(sample, pair)
         report = _forgets if seat in sample.ir.limited_seats else _same_prompt
-        report(sample.ir, pair, difference.reason, problems)
-        histories = replay(nodes[0]), replay(nodes[1])
+        report(sample.ir, pair, (*witness, difference.reason), problems)
         yield Proof(
             "told.harmless", HARMLESS, "refuted", f"{sample.extent}; {difference.reason}", (code,),
-            pair.witness, histories,
+            witness, (replay(node), replay(after)),
         )  # fmt: skip
 
 
@@ -188,7 +234,7 @@ def _completed(template: Span) -> Fix:
     return Fix("say it: `{{ choice }}`", edits)
 
 
-def _same_prompt(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
+def _same_prompt(ir: GameIR, pair: Pair, witness: tuple[str, ...], problems: Problems) -> None:
     template = _silent(ir, pair)
     problems.add(
         "GD0530", f"`{pair.seat}` is told the same after two histories that it can tell apart",
@@ -196,7 +242,7 @@ def _same_prompt(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> Non
         why="no prompt says which" if template is None else "this does not say what was seen",
         help="write a `seen` template that does" if template is None else _completed(template.span),
         severity="warning" if template is None else "error",
-        witness=(*pair.witness, reason),
+        witness=witness,
     )  # fmt: skip
 
 
@@ -218,7 +264,9 @@ def _prompt_source(ir: GameIR, seat: str) -> str:
     return "view" if seat in ir.views else "history"
 
 
-def _forgets(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
+def _forgets(ir: GameIR, pair: Pair, witness: tuple[str, ...], problems: Problems) -> None:
+    if _asked_by_template(ir, pair, witness, problems):
+        return
     entries, window = ir.views.get(pair.seat, ()), ir.windows.get(pair.seat)
     span = window.span if window is not None else entries[0].span if entries else ir.span
     problems.add(
@@ -230,5 +278,26 @@ def _forgets(ir: GameIR, pair: Pair, reason: str, problems: Problems) -> None:
         help="tell more of it, or accept it: policies that only see this are compared alone"
         if window is not None
         else "show what differs too, or accept it: policies that only see this are compared alone",
-        witness=(*pair.witness, reason),
+        witness=witness,
     )  # fmt: skip
+
+
+def _asked_by_template(
+    ir: GameIR, pair: Pair, witness: tuple[str, ...], problems: Problems
+) -> bool:
+    """Reports the file's own question that does not say which of two steps asks. Returns whether it
+    is at fault; the default question names the step."""
+    one, other = (next(step for step in ir.steps if step.id == id) for id in pair.steps)
+    templates = [template_for(ir, "ask", step.id, step.variable) for step in (one, other)]
+    template = templates[1] or templates[0]
+    if one is other or template is None:
+        return False
+    same = templates[0] is templates[1]
+    problems.add(
+        "GD0531", f"`{pair.seat}` is asked the same for `{one.id}` and for `{other.id}`",
+        template.span, severity="note", why="this does not say which of the two is asked for",
+        help=f"give each a text of its own: `ask: {{{one.id}: …, {other.id}: …}}`" if same
+        else "say it",
+        witness=witness,
+    )  # fmt: skip
+    return True

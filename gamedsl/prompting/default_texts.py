@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import combinations
 
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Entry
 from gamedsl.prompting.expression_text import named
 from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.reply_instructions import form_of
 from gamedsl.prompting.rules_text import option_form, written_rules
+from gamedsl.prompting.templates import template_for
 
 _MINE = re.compile(r"(\w+)(?:\.me|\[me\])")
 
@@ -59,11 +62,19 @@ def default_title(ir: GameIR, entry: Entry) -> str:
 
 
 class Questions:
-    """The ask slot of each decision of a game. `shown_role` is how prompts call each seat."""
+    """The ask slot of each decision of a game. `shown_role` is how prompts call each seat.
+
+    A seat whose prompts leave out what it has seen could be asked the same at two steps. Their
+    questions have a name each then; the brief wording has none.
+    """
 
     def __init__(self, ir: GameIR, shown_role: Mapping[str, str]) -> None:
         self._ir, self._shown_role = ir, shown_role
         self._steps = {step.id: step for step in ir.steps}
+        self._names: dict[str, str] = {}
+        """The names of steps that would be asked with one text, by their ids."""
+        if ir.wording != "brief" and ir.limited_seats:
+            self._names = self._names_of_alike()
 
     def closed(self, step: Choose, options: tuple[str, ...]) -> str:
         """Returns the ask slot of a closed decision: whether others choose at the same time, what
@@ -96,14 +107,52 @@ class Questions:
         """Returns the question of a step: its `about`, else, where names are shown, its name. The
         steps that a seat cannot tell apart ask what the first of them asks."""
         asked = self._steps[self._ir.asked_as.get(step.id, step.id)]
+        name = self._names.get(step.id, "")
         if asked.about:
-            return asked.about
+            return f"{asked.about} ({name})" if name else asked.about
+        if name:
+            return _request(step, name)
         if self._ir.labels.kind == "masked":
             return ""
         if self._ir.wording == "brief":
             name = asked.variable.replace("_", " ")
             return "" if step.said is None else f"Now your {name}."
         return _request(step, named(asked.variable))
+
+    def _names_of_alike(self) -> dict[str, str]:
+        """Returns a name for each step that a seat could take for another one: that of its id; in a
+        masked game, which says no name, its number among the decisions."""
+        ir, found = self._ir, dict[str, str]()
+        limited = [
+            step for step in ir.steps
+            if step.knows is None and template_for(ir, "ask", step.id, step.variable) is None
+        ]  # fmt: skip
+        texts = {step.id: self._text_but_options(step) for step in limited}
+        for one, other in combinations(limited, 2):
+            seats = ir.limited_seats.intersection(one.actors, other.actors)
+            if texts[one.id] == texts[other.id] and any(
+                _may_offer_the_same(one, other, seat) for seat in seats
+            ):
+                found |= {step.id: self._name(step) for step in (one, other)}
+        return found
+
+    def _text_but_options(self, step: Choose) -> tuple[str, ...]:
+        if step.said is None:
+            return "closed", self.closed(step, ())
+        return form_of(step, self._ir.seats), self.open(step)
+
+    def _name(self, step: Choose) -> str:
+        if self._ir.labels.kind == "masked":
+            return f"decision {self._ir.steps.index(step) + 1}"
+        return named(step.id)
+
+
+def _may_offer_the_same(one: Choose, other: Choose, seat: str) -> bool:
+    """Returns whether two steps may offer a seat the same options."""
+    if one.said is not None:
+        return True
+    names, others = ({option.name for option in s.options_of(seat)} for s in (one, other))
+    return names == others if one.static and other.static else not names.isdisjoint(others)
 
 
 def _request(step: Choose, name: str) -> str:

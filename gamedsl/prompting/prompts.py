@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, assert_never
 
@@ -59,11 +59,13 @@ _CACHED_PARTS = 1_024
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One slot of one prompt, rendered; `template` is the file's own text, None for a default."""
+    """One slot of one prompt, rendered; `template` is the file's own text, None for a default.
+    `event` is what a text of the slot `seen` tells."""
 
     slot: str
     text: str
     template: Template | None
+    event: Event | None = field(default=None, compare=False)
 
 
 class RenderError(Exception):
@@ -278,7 +280,7 @@ class Prompter:
         if template is not None:
             parts = self._fields(step, event)
             told = choice if parts is None else Fields(choice, parts)
-            return self._fill(template, seat, book, actor=actor, choice=told)
+            return replace(self._fill(template, seat, book, actor=actor, choice=told), event=event)
         match step:
             case Choose():
                 text = self._choice_text(step, event, actor, choice)
@@ -288,7 +290,7 @@ class Prompter:
                 text = self._outcome_text(step, event, "Drawn", actor, choice)
             case _:
                 assert_never(step)
-        return Part("seen", text, None)
+        return Part("seen", text, None, event)
 
     def _choice_text(self, step: Choose, event: Event, actor: str, choice: str) -> str:
         """Returns the default sentence for a choice, or for what was said."""

@@ -276,6 +276,32 @@ def test_two_histories_that_a_view_forgets() -> None:
     assert one.messages == other.messages
 
 
+MANY = """
+roles: [left]
+types: {Cell: {cell: [3, 3]}}
+turns:
+  - {role: left, choose: call, from: [low, high]}
+  - {role: left, choose: spot, from: Cell}
+payoffs: 1 if (call == low) == (spot == [0, 0]) else 0
+view: {left: [size(past(call))]}
+"""
+
+
+def test_a_witness_shows_what_was_seen(tmp_path: Path) -> None:
+    result = checked(MANY, tmp_path)
+    (found,) = [d for d in result.diagnostics if d.code == "GD0531"]
+    assert found.witness == (
+        "one history:   call: left low",
+        "another:       call: left high",
+        "`left` has seen in one alone: left.call=low",
+        "`left` has seen in the other alone: left.call=high",
+        "`left` is told in both:",
+        "  size(past(call)): 1",
+        "  Make your choice (spot).",
+        "what may follow differs",
+    )
+
+
 def test_a_view_may_forget_what_makes_no_difference(tmp_path: Path) -> None:
     result = checked("extends: nim\nparams: {piles: [1, 2, 2]}\n", tmp_path)
     assert result.diagnostics == []

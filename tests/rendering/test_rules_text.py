@@ -15,7 +15,7 @@ from gamedsl.analysis.masking import check_names_masked
 from gamedsl.analysis.prompt_bounds import PromptBounds
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.codec import decode, encode
-from gamedsl.ir.game import GameIR, Labels
+from gamedsl.ir.game import GameIR, Labels, Wording
 from gamedsl.ir.types import Enum, Set
 from gamedsl.prompting import default_texts
 from gamedsl.prompting.default_texts import default_rules, role_names
@@ -186,6 +186,53 @@ def test_any_name_is_asked_in_a_sentence(ir, name: str) -> None:
     assert question(said) == f"Give your reply ({name}).\nReply in at most 9 tokens."
     brief = replace(said, wording="brief")
     assert question(brief).startswith(f"Now your {name}.")
+
+
+TWICE = """
+game: twice
+roles: [left, right]
+turns:
+  - {role: left, choose: bet, from: [low, high]}
+  - {role: right, choose: guess, from: [low, high]}
+  - {role: left, choose: bet, from: [low, high]}
+payoffs: {left: 1 if bet == guess else 0, right: 0}
+"""
+
+
+def asked_twice(ir: GameIR) -> list[str]:
+    """Returns the lines with which the first role is asked at its two steps."""
+    prompter, book = Prompter(ir), draw_labels(ir, run_seed=0, seed=0)
+    steps, legal = (ir.steps[0], ir.steps[2]), ("low", "high")
+    values = {"bet": "low"}
+    chats = (prompter.messages("left", step, legal, book, (), values) for step in steps)
+    return [chat[-1][1].partition("Options")[0].splitlines()[-1] for chat in chats]
+
+
+@pytest.mark.parametrize(
+    ("more", "wording", "lines"),
+    [
+        ("", "explained", ["Make your choice (bet)."] * 2),
+        ("view: [1]", "explained", ["Make your choice (bet).", "Make your choice (bet 2)."]),
+        ("view: [1]", "brief", ["You are left."] * 2),
+        ("history: {last: 1}", "explained",
+         ["Make your choice (bet).", "Make your choice (bet 2)."]),
+        ("view: {right: [1]}", "explained", ["Make your choice (bet)."] * 2),
+        ("view: [1]\nlabels: masked", "explained",
+         ["Make your choice (decision 1).", "Make your choice (decision 3)."]),
+    ],
+)  # fmt: skip
+def test_limited_seats_read_the_step(check, more: str, wording: Wording, lines: list[str]) -> None:
+    assert asked_twice(replace(check(TWICE + more).ir, wording=wording)) == lines
+
+
+def test_questions_alike_gain_their_steps(check) -> None:
+    text = TWICE.replace("choose: bet,", "choose: bet, about: Now bet.,") + "view: [1]\n"
+    assert asked_twice(check(text).ir) == ["Now bet. (bet)", "Now bet. (bet 2)"]
+    head, _, rest = text.rpartition("choose: bet,")
+    again = f"{head}choose: again,{rest}"
+    assert asked_twice(check(again).ir) == ["Now bet. (bet)", "Now bet. (again)"]
+    more = again.replace("high]}\npayoffs", "high, top]}\npayoffs")
+    assert asked_twice(check(more).ir) == ["Now bet.", "Now bet."]
 
 
 def test_a_name_is_not_asked_twice(ir) -> None:
