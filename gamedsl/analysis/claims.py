@@ -51,12 +51,17 @@ _SAID = {
 }
 
 
+_FEW = 10
+"""Random plays of which fewer say nothing of the others, where the file claims nothing."""
+
+
 def _worth_saying(sample: HistorySample) -> bool:
     """Returns whether a claim about the payoffs met says something of a game: there are several
-    seats, and payoffs differ if there are more plays than these."""
+    seats, and if there are more plays than these, they are not few and their payoffs differ."""
     if len(sample.ir.seats) < 2:
         return False
-    return sample.whole or len({tuple(end.payoffs.values()) for end in sample.ends}) > 1
+    differ = len({tuple(end.payoffs.values()) for end in sample.ends}) > 1
+    return sample.whole or (differ and len(sample.ends) >= _FEW)
 
 
 def _named(claim: Claim) -> str:

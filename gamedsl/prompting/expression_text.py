@@ -323,6 +323,16 @@ class Phrases:
             expr = self._lets[expr.name].body
         return expr
 
+    def _decided(self, expr: Expr) -> Expr:
+        """Returns a condition without what a constant, such as a param, decides in it."""
+        expr = self.inlined(expr)
+        if isinstance(expr, Logic):
+            for one, other in ((expr.left, expr.right), (expr.right, expr.left)):
+                one = self._decided(one)
+                if isinstance(one, Const):
+                    return one if one.value == (expr.op == "or") else self._decided(other)
+        return expr
+
     def _branch(self, expr: Expr, type: Type, least: int) -> str:
         """Returns one of the values of a conditional; none as its type has it."""
         if isinstance(expr, Const) and expr.value is None:
@@ -368,7 +378,10 @@ class Phrases:
             return self.owned(whose, key), _ATOM
         if isinstance(of, Const) and of.origin is not None:
             whose, self.constants[of.origin] = named(of.origin), of.value
-        if isinstance(kind, PerValue):
+        fields = isinstance(kind, Record)
+        if fields and isinstance(key, Apply) and key.function == "index":
+            key = key.arguments[0]  # a record that is read as a map finds its field by the key
+        if isinstance(kind, PerValue) or (fields and not isinstance(of, Local)):
             article = "the " if whose else ""
             return f"{article}{whose or self._at(of, _ATOM)} of {self._at(key, _ATOM)}", _ATOM
         if isinstance(kind, PerSeat):
@@ -384,13 +397,20 @@ class Phrases:
 
     def _collected(self, expr: Collect, last: str = "") -> str:
         """Returns the items of a comprehension: `its value of g for each g in Good`."""
-        test = f" where {self.condition(expr.condition)}" if expr.condition is not None else ""
+        test = self._where(expr.condition)
         names = ", ".join(expr.targets)
         if isinstance(expr.item, Local) and expr.targets == (expr.item.name,):
             return f"each {names} of {self.source(expr.source)}{test}"
         return (
             f"{self._at(expr.item, _PHRASE)} for each {names} of {self.source(expr.source)}{test}"
         )
+
+    def _where(self, condition: Expr | None) -> str:
+        """Returns ` where ...`; nothing where every item passes."""
+        decided = None if condition is None else self._decided(condition)
+        if decided is None or (isinstance(decided, Const) and decided.value is True):
+            return ""
+        return f" where {self.condition(decided)}"
 
     def source(self, source: Expr) -> str:
         """Returns the collection of a comprehension; all roles as `the players`."""
@@ -513,7 +533,7 @@ class Phrases:
     # conditions
 
     def _clause(self, expr: Expr, holds: bool) -> tuple[str, int]:
-        expr = self.inlined(expr)
+        expr = self._decided(expr)
         match expr:
             case Const(value=bool() as value):
                 return ("always" if value == holds else "never"), _ATOM
@@ -583,7 +603,7 @@ class Phrases:
         every = "some" if some else "every"
         if isinstance(over, Collect):
             source, names = self.source(over.source), ", ".join(over.targets)
-            test = f" where {self.condition(over.condition)}" if over.condition is not None else ""
+            test = self._where(over.condition)
             return f"for {every} {names} of {source}{test}, {self.condition(over.item, holds)}"
         if isinstance(over.type, PerSeat):
             told = f"is {'true' if holds else 'false'}"

@@ -6,7 +6,9 @@ on one side only is declared in the row's `Agreement` and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import reduce
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -426,7 +428,151 @@ drawn from the highest bidders, in a node also where there is one only, and gets
 
 AUCTION = [auction(2, 4, 291), auction(3, 4, 3_064), auction(2, 10, 7_096)]
 
+# cards, ships, offers
+
+SUITS, RANKS = ("clubs", "diamonds", "hearts", "spades"), ("A", *map(str, range(2, 11)), *"JQK")
+
+BLACKJACK = [
+    Row(
+        "blackjack", "blackjack", spiel("blackjack"),
+        always(
+            Agreement(moves("hit", "stand"), numbers(*map(",".join, product(SUITS, RANKS))))
+        ),
+        RANDOM, again=1 / 4,
+        rules="""
+One deck of 52. Two cards for the player, one face down and one face up for the dealer; an ace
+counts 11 where that is within 21. The player hits or stands, also at 21; over 21 it loses at once.
+The dealer draws up to 16 and stands from 17 on, soft or hard. The better total wins 1; a natural
+counts as any 21.
+""",
+    ),
+]  # fmt: skip
+
+
+def battleship(
+    rows: int,
+    columns: int,
+    ships: Sequence[int],
+    worth: Sequence[int],
+    shots: int,
+    repeats: bool,
+    walks: tuple[Walk, ...] = TREE,
+    histories: int | None = None,
+    sets: tuple[int, ...] | None = None,
+) -> Row:
+    kinds: dict[str, int] = {"": 0, "across,": 1, "down,": 2}
+
+    def action(seat: int, name: str) -> int:
+        way, row, column = re.fullmatch(r"(\D*)(\d+),(\d+)", name).groups()
+        return kinds[way] * rows * columns + int(row) * columns + int(column)
+
+    sizes, values = (";".join(map(str, each)) for each in (ships, worth))
+    theirs = (
+        f"battleship(board_height={rows},board_width={columns},num_shots={shots},"
+        f"ship_sizes=[{sizes}],ship_values=[{values}],allow_repeated_shots={repeats})"
+    )
+    return Row(
+        f"battleship-{rows}x{columns}-{sizes}", "battleship", spiel(theirs),
+        always(Agreement(action)), walks,
+        {
+            "rows": rows, "columns": columns, "ships": list(ships), "worth": list(worth),
+            "shots": shots, "repeats": repeats,
+        },
+        histories, sets,
+        rules="""
+The players place their ships in turn, the first ship of both first; a ship of one cell lies
+across only. Then they shoot in turn. The shooter alone learns whether it hit water, hit, or sank;
+with repeated shots a part of a sunk ship says again that it is sunk. The end: all shots are made,
+or all ships of a player are sunk. A player gets the values of the ships it sank less those it lost.
+Theirs refuses placements that leave no room for the ships to come; ours does not look ahead.
+""",
+    )  # fmt: skip
+
+
+BATTLESHIP = [
+    battleship(2, 2, (1, 2), (1, 2), 2, False, histories=13_685, sets=(397, 1_189)),
+    battleship(2, 2, (2,), (1,), 2, True, histories=4_949, sets=(133, 465)),
+    battleship(3, 4, (1, 2, 3), (1, 3, 2), 8, False, RANDOM),
+    battleship(
+        10, 10, (2, 3, 4), (1, 1, 1), 50, True,
+        (Walk("random", 20), Walk("random", 200, slow=True)),
+    ),
+]  # fmt: skip
+
+
+class Drawn:
+    """OpenSpiel's negotiation, which begins behind what it draws at random and does not list.
+
+    Where a player's values come out all zero, it draws them again and keeps both draws, so that the
+    player has more values than there are items; these states are left out.
+    """
+
+    def __init__(self, items: int, letters: int, symbols: int) -> None:
+        self._items = items
+        self._game = pyspiel.load_game(
+            f"negotiation(num_items={items},num_symbols={symbols},utterance_dim={letters},rng_seed=1)"
+        )
+
+    def __str__(self) -> str:
+        return str(self._game)
+
+    def num_players(self) -> int:
+        return int(self._game.num_players())
+
+    def new_initial_state(self) -> Any:
+        while True:
+            state = self._game.new_initial_state()
+            state.apply_action(0)
+            if all(len(values) == self._items for values in drawn(state)[-2:]):
+                return state
+
+
+def drawn(state: Any) -> list[list[str]]:
+    """Returns the number of turns, the pool and the values of both, as a state prints them."""
+    return [line.partition(":")[2].split() for line in str(state).splitlines()[:4]]
+
+
+def negotiation(items: int, letters: int, symbols: int, again: float) -> Row:
+    def written(digits: Iterable[str], base: int) -> int:
+        return reduce(lambda number, digit: number * base + int(digit), digits, 0)
+
+    def action(seat: int, name: str) -> int:
+        if name.startswith("keep"):
+            return written(arguments(name), 6)
+        return 6**items if name == "agree" else 6**items + 1 + written(name.split(","), symbols)
+
+    return Row(
+        f"negotiation-{items}-{letters}-{symbols}", "negotiation",
+        lambda: Drawn(items, letters, symbols),
+        always(
+            Agreement(
+                action, information="observations",
+                given=lambda state: [",".join(values) for values in drawn(state)],
+            )
+        ),
+        RANDOM,
+        {
+            "goods": ["hats", "books", "balls"][:items], "letters": letters, "symbols": symbols,
+        },
+        again=again,
+        rules="""
+A number of turns from 4 to 10, of the Poisson distribution with mean 7; of each item 0 to 5 in the
+pool; a value from 0 to 10 of each item for each player, not all zero. In each turn a player says
+what it would keep and then utters one of symbols ** letters; from the second turn on it may agree
+instead, which ends the game.
+Returns are what each gets at the other's last offer if one agrees, and else 0. The draws are one
+chance node without outcomes; ours has a node for each.
+
+Compared through observations and actions, as Hanabi is. With one item the draws come again, and
+with them information sets; with three, hardly ever.
+""",
+    )  # fmt: skip
+
+
+NEGOTIATION = [negotiation(3, 3, 5, 0), negotiation(1, 1, 2, 1 / 4)]
+
 ROWS = [
     *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HEX, *HANABI, *GOOFSPIEL, *LIARS_DICE,
-    *LEWIS_SIGNALING, *MATRIX, *REPEATED, *OTHERS, *NIM, *AUCTION,
+    *LEWIS_SIGNALING, *MATRIX, *REPEATED, *OTHERS, *NIM, *AUCTION, *BLACKJACK, *BATTLESHIP,
+    *NEGOTIATION,
 ]  # fmt: skip

@@ -113,10 +113,11 @@ class _Walk:
 
     def _start(self) -> tuple[Ours, Theirs]:
         episode = self.ours.reset(seed=0, chance="asked", forced="asked")
-        return (
-            Ours(episode, tuple(self.ours.seats)),
-            Theirs(self.theirs.new_initial_state(), self.agreement),
-        )
+        ours = Ours(episode, tuple(self.ours.seats))
+        theirs = Theirs(self.theirs.new_initial_state(), self.agreement)
+        if self.agreement.given is not None:
+            return ours.given(self.agreement.given(theirs.state)), theirs.begun()
+        return ours, theirs
 
     def _explore(self, *, merge: bool) -> None:
         stack: list[tuple[Ours, Theirs, Path]] = [(*self._start(), None)]
@@ -325,7 +326,7 @@ def _chosen(rng: random.Random, theirs: Theirs, node: Node, eager: bool) -> int:
 
 def _replayed(game: Any, state: Any) -> str:
     at, told = game.new_initial_state(), []
-    for action in state.history():
+    for action in state.history()[len(at.history()) :]:
         if at.is_simultaneous_node():
             told.append(str(action))
             continue

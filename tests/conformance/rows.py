@@ -38,6 +38,7 @@ class Row:
 
     `histories` is the number of nodes of their tree, simultaneous ones as one node per actor, and
     `sets` the number of information sets by player; both only for trees that are walked whole.
+    `again` is how often at least a random game meets an information set that was met before.
     """
 
     id: str
@@ -49,6 +50,7 @@ class Row:
     histories: int | None = None
     sets: tuple[int, ...] | None = None
     rules: str = ""
+    again: float = 1
 
     def env(self, backend: str | None = None) -> gamedsl.Env:
         return gamedsl.load(self.ours, params=self.params).env(backend=backend)

@@ -5,7 +5,7 @@ Where several act at once there is one node per actor, in seat order.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -31,6 +31,10 @@ class Agreement:
     `ours_has` and `theirs_has` name the kinds of nodes without a choice (one chance outcome, one
     legal action) that stand on that side only.
 
+    `given` is for games of theirs that draw at random what they do not list as outcomes: from a new
+    state of theirs, behind these draws, it gives what ours has to draw before. Their odds are not
+    compared.
+
     `paid` is the stream of ours whose sums so far are their returns so far; None where nothing is
     paid before the end.
     """
@@ -40,6 +44,7 @@ class Agreement:
     information: Literal["state", "observation", "observations"] | None = "state"
     ours_has: frozenset[Kind] = frozenset()
     theirs_has: frozenset[Kind] = frozenset()
+    given: Callable[[Any], Iterable[str]] | None = None
     paid: str | None = None
 
 
@@ -86,6 +91,14 @@ class Ours:
         episode.step({d.seat: Action(name) for d, name in zip(asked, chosen, strict=True)})
         return Ours(episode, self.seats)
 
+    def given(self, names: Iterable[str]) -> Ours:
+        """Returns the place behind draws of chance, by their names."""
+        at = self
+        for name in names:
+            node = at.node()
+            at = at.after(node, node.options.index(name))
+        return at
+
     def keys(self) -> tuple[Hashable, Hashable]:
         """Returns the information of the seat to act, as the decision and as the episode name
         it."""
@@ -112,6 +125,10 @@ class Theirs:
     ) -> None:
         self.state, self.agreement = state, agreement
         self.chosen, self.observed = chosen, observed
+
+    def begun(self) -> Theirs:
+        """Returns the place with what the players see before anything is done."""
+        return Theirs(self.state, self.agreement, (), self._observe(self.state, self.node(), None))
 
     def node(self) -> Node:
         state = self.state
@@ -148,7 +165,7 @@ class Theirs:
     def returns(self) -> list[float]:
         return list(self.state.returns())
 
-    def _observe(self, state: Any, node: Node, action: int) -> tuple[int, ...]:
+    def _observe(self, state: Any, node: Node, action: int | None) -> tuple[int, ...]:
         if self.agreement.information != "observations":
             return ()
         act = action if node.kind == "decision" else None

@@ -28,8 +28,9 @@ QUICK = {"advice", "battle_of_the_sexes", "biased_rock_paper_scissors", "centipe
          "ultimatum_n"}  # fmt: skip
 SLOW = {"first_price_auction", "jury", "leduc_poker", "repeated_prisoners_dilemma",
         "repeated_stag_hunt", "running_total"}  # fmt: skip
-LARGER = {"bargaining", "commons", "connect_four", "guess_the_number", "hanabi", "hex",
-          "iterated_prisoners_dilemma", "lewis_signaling", "liars_dice", "nim", "pursuit",
+LARGER = {"bargaining", "battleship", "blackjack", "commons", "connect_four", "guess_the_number",
+          "hanabi", "hex", "iterated_prisoners_dilemma", "lewis_signaling", "liars_dice",
+          "negotiation", "nim", "pursuit",
           "serial_dictatorship", "small_hanabi", "small_hanabi_thinking", "small_hanabi_told",
           "small_hanabi_tools", "spread",
           "tic_tac_toe"}  # fmt: skip

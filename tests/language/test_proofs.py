@@ -170,6 +170,12 @@ def test_large_games_are_sampled_and_undecided() -> None:
     assert proof(result, "size").claim == "there are about 1e5 histories"
 
 
+def test_few_random_plays_claim_nothing() -> None:
+    names = {proof.name for proof in compile_file("negotiation").proofs}
+    assert "plays" in names
+    assert "claims.common_payoff" not in names
+
+
 def test_symmetry_of_a_large_game_is_undecided(tmp_path: Path) -> None:
     result = checked(
         "roles: [a, b]\nturns:\n  - repeat: 9\n    turns:\n"

@@ -90,6 +90,20 @@ def test_state_and_its_changes_are_told() -> None:
     assert "- For each player, its bid is taken out of its hand." in told
 
 
+def test_fields_are_told_by_their_key() -> None:
+    told = rules(gamedsl.load("negotiation").ir)
+    assert "the sum of its worth of g * mine(g) for each g of hats, books, balls" in told
+    assert "the offer of g if it is the proposer, else the pool of g - the offer of g" in told
+    assert "for every g of hats, books, balls, s[g] is at most the pool of g" in told
+
+
+def test_what_a_param_decides_is_left_out() -> None:
+    shot = "chooses shot: one c of 0,0; 0,1; 1,0; 1,1"
+    once, often = (gamedsl.load("battleship", params={"repeats": b}).ir for b in (False, True))
+    assert f"{shot} where c is not in its fired, written row,column." in rules(once)
+    assert f"{shot}, written row,column." in rules(often)
+
+
 def test_stages_loops_and_ends_are_told() -> None:
     stage = replace(gamedsl.load("repeated_prisoners_dilemma").ir, labels=Labels("plain"))
     assert "  - 5 times:\n    - A round of prisoners dilemma is played:" in rules(stage)
