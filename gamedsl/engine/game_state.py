@@ -29,7 +29,7 @@ from gamedsl.ir.evaluate import Budget, Scope, evaluate, none_here
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Draw
-from gamedsl.ir.statements import Place, Statement
+from gamedsl.ir.statements import OWNER, Place, Statement
 from gamedsl.ir.types import PerSeat, PerValue, Type
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import Seen, appended
@@ -214,7 +214,7 @@ class GameState:
             owner = owner or next((key for key in path if key in self._ir.seats), None)
         if last:
             self._remember(step.variable)
-        if owner is None and step.readers.kind in ("owner", "others"):
+        if owner is None and OWNER in step.readers.locals:
             owner = me
         name = ":".join(map(name_of, (*index[step.by_seat :], value)))
         self.observe(step, owner, owner or "", value, step.type, name, me)
@@ -245,8 +245,17 @@ class GameState:
         self.spend(1 + len(past) // COPIED, step.span)
         self.spend_on(value, step.span)
         chooser = seat if isinstance(step, Choose) and step.knows is None else ""
+        actor = seat if isinstance(step, Choose) else me
         for reader, shown in observers(
-            step.readers, owner, chooser, value, type, name, self.scope(me), self._ir.everyone
+            step.readers,
+            owner,
+            actor,
+            chooser,
+            value,
+            type,
+            name,
+            self.scope(me),
+            self._ir.everyone,
         ):
             self.spend(1 + len(self.seen[reader]) // SCANNED, step.span)
             self.seen[reader] = appended(self.seen[reader], step.id, seat, shown)

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.diagnostics.spans import Span
-from gamedsl.ir.expr import Expr
+from gamedsl.ir.expr import Expr, Local, walk
 from gamedsl.ir.types import UNLESS_NONE, Type
+
+OWNER = "owner"
+"""The local of a test of readers that is the seat whose value it is."""
+
+ACTOR = "actor"
+"""The local of a test of readers that is the seat which acts in the step."""
 
 
 @dataclass(frozen=True)
@@ -15,8 +22,9 @@ class Readers:
     """The readers of a value: the seats that see it.
 
     "owner" is the actor of a choice, the seat that a per-role value is for; "others" is everyone
-    else; "seats" are those listed; "test" asks each seat an expression over `me`. `fields` gives
-    the readers of each field of a record, if they differ; unnamed fields: nobody.
+    else; "seats" are those listed; "test" asks each seat an expression over `me`, in which the
+    locals `OWNER` and `ACTOR` may stand. `fields` gives the readers of each field of a record, if
+    they differ; unnamed fields: nobody.
     """
 
     kind: Literal["all", "owner", "others", "nobody", "seats", "test"]
@@ -24,6 +32,15 @@ class Readers:
     test: Expr | None = None
     fields: tuple[tuple[int, Readers], ...] = ()
     span: Span | None = field(default=None, compare=False, repr=False)
+
+    @cached_property
+    def locals(self) -> frozenset[str]:
+        """Those of `OWNER` and `ACTOR` that decide who sees the value, its fields left out."""
+        if self.kind in ("owner", "others"):
+            return frozenset({OWNER})
+        parts = () if self.test is None else walk(self.test)
+        named = frozenset(part.name for part in parts if isinstance(part, Local))
+        return named & {OWNER, ACTOR}
 
 
 EVERYONE = Readers("all")

@@ -160,6 +160,8 @@ class Phrases:
         self._book, self._roles = book, shown_role
         self._names = frozenset(book.label(name) for name, _ in book.pairs)
         self._me = IT
+        self._called: dict[str, str] = {}
+        """What locals are called that have no name in the game."""
         self._lets = ir.lets_by_name
         self._once = _single_reads(ir)
         self._bare = _items_of(ir)
@@ -179,6 +181,15 @@ class Phrases:
             yield
         finally:
             self._me = before
+
+    @contextmanager
+    def calling(self, **locals: str) -> Iterator[None]:
+        """Has locals be called so in the texts made inside."""
+        before, self._called = self._called, {**self._called, **locals}
+        try:
+            yield
+        finally:
+            self._called = before
 
     @property
     def me(self) -> Person:
@@ -280,6 +291,8 @@ class Phrases:
                 return text, _ATOM if " " not in text else _PHRASE
             case Me():
                 return self._me.subject, _ATOM
+            case Local(name=name) if name in self._called:
+                return self._called[name], _ATOM
             case Read(name=name) | LastBy(name=name) | Local(name=name) | Stream(name=name):
                 if isinstance(expr.type, PerSeat):
                     return f"all players' {named(name)}", _PHRASE
@@ -358,7 +371,7 @@ class Phrases:
             case Apply(function="other", arguments=(Me(), *_)):
                 return f"the other's {name}"
             case Local(name=local):
-                return f"{local}'s {name}"
+                return f"{self._called.get(local, local)}'s {name}"
             case Read(name=read) if read in self._bare:
                 return f"{read}'s {name}"
             case _:

@@ -10,6 +10,7 @@ may be called by any word.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from typing import Any, assert_never
 
 from gamedsl.ir.builtins import BUILTINS
@@ -47,6 +48,8 @@ from gamedsl.ir.program import (
 )  # fmt: skip
 from gamedsl.ir.replies import OnInvalid
 from gamedsl.ir.statements import (
+    ACTOR,
+    OWNER,
     Add,
     Assign,
     Drop,
@@ -252,9 +255,9 @@ class _Writer:
             case Choose():
                 yield from self._decision(step, head)
             case Draw():
-                yield _sentence(
-                    head, self._draw(step), self._reading(step.readers, "it", step.type)
-                )
+                with self._told_to("the one that it is for" if step.by_seat else self._acting()):
+                    seen = self._reading(step.readers, "it", step.type)
+                yield _sentence(head, self._draw(step), seen)
             case Show():
                 yield _sentence(head, self._show(step))
             case Do():
@@ -292,7 +295,8 @@ class _Writer:
         with self._say.spoken_of(person):
             what = self._reply(step) if step.said is not None else self._options(step)
             at_once = " at the same time" if step.joint and len(step.actors) > 1 else ""
-            seen = self._reading(step.readers, person.subject, step.type, by="it")
+            with self._told_to(f"who {verb}", f"who {verb}"):
+                seen = self._reading(step.readers, person.subject, step.type, by="it")
             yield _sentence(head, f"{subject} {verb} {name}{at_once}{what}", seen)
             yield from (_INDENT + line for line in self._actions(step))
             if step.knows is not None:
@@ -477,7 +481,8 @@ class _Writer:
                 return "nobody is"
             case "test":
                 assert readers.test is not None
-                return f"each player is, if {self._say.condition(readers.test)},"
+                with self._told_to(self._acting()), self._say.spoken_of(IT):
+                    return f"each player is, if {self._say.condition(readers.test)},"
             case _:
                 assert_never(readers.kind)
 
@@ -488,9 +493,18 @@ class _Writer:
 
     # who sees
 
+    def _acting(self) -> str:
+        """Returns what the seat is called whose turn it is."""
+        return "who acts" if self._say.me is IT else self._say.me.subject
+
+    def _told_to(self, owner: str, actor: str = "") -> AbstractContextManager[None]:
+        """Says what tests of readers call the owner of a value, and who acts."""
+        return self._say.calling(**{OWNER: owner, ACTOR: actor or self._acting()})
+
     def _hides(self, readers: Readers) -> str:
         """Returns who sees a value that is kept, after a semicolon; empty where all do."""
-        told = self._reading(readers, "its owner", None)
+        with self._told_to("its owner"):
+            told = self._reading(readers, "its owner", None)
         return f"; {told[0].lower()}{told[1:]}" if told else ""
 
     def _reading(self, readers: Readers, owner: str, type: Type | None, by: str = "") -> str:

@@ -11,14 +11,16 @@ from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
 from gamedsl.ir.evaluate import Scope, evaluate
-from gamedsl.ir.statements import Readers
+from gamedsl.ir.statements import ACTOR, OWNER, Readers
 from gamedsl.ir.types import Record, Text, Type, plain
 from gamedsl.ir.values import name_of
 
 
-def reads(readers: Readers, seat: str, owner: str | None, scope: Scope) -> bool:
-    """Returns whether a seat sees a value that is `owner`'s (None: nobody's). `scope` is the
-    state."""
+def reads(
+    readers: Readers, seat: str, owner: str | None, scope: Scope, actor: str | None = None
+) -> bool:
+    """Returns whether a seat sees a value that is `owner`'s (None: nobody's), in a step in which
+    `actor` acts (None: nobody). `scope` is the state."""
     match readers.kind:
         case "all":
             return True
@@ -30,7 +32,8 @@ def reads(readers: Readers, seat: str, owner: str | None, scope: Scope) -> bool:
             return seat in readers.seats
         case "test":
             assert readers.test is not None
-            return bool(evaluate(readers.test, scope.seated(seat)))
+            scope = scope.seated(seat)._replace(locals={OWNER: owner, ACTOR: actor})
+            return bool(evaluate(readers.test, scope))
         case "nobody":
             return False
         case _:
@@ -58,25 +61,26 @@ def may_read(readers: Readers, seat: str, owner: str | None) -> bool:
 
 
 def observers(
-    readers: Readers, owner: str | None, chooser: str, value: Any, type: Type, name: str,
-    scope: Scope, everyone: tuple[str, ...],
+    readers: Readers, owner: str | None, actor: str | None, chooser: str, value: Any, type: Type,
+    name: str, scope: Scope, everyone: tuple[str, ...],
 ) -> Iterator[tuple[str, str]]:  # fmt: skip
     """Yields each seat of `everyone` that sees a value, in order, with the name it knows it by.
 
-    That is `name`; if the fields of a record have readers of their own, the visible fields:
-    `rank=K,suit=a`. The chooser of a value sees it whole.
+    The value is `owner`'s, and `actor` acts in the step. The name is `name`; if the fields of a
+    record have readers of their own, the visible fields: `rank=K,suit=a`. The chooser of a value
+    sees it whole.
     """
     record = plain(type)
     for seat in everyone:
         if seat == chooser or not readers.fields:
-            if seat == chooser or reads(readers, seat, owner, scope):
+            if seat == chooser or reads(readers, seat, owner, scope, actor):
                 yield seat, name
             continue
         fields = record.fields if isinstance(record, Record) else ()
         shown = [
             (fields[place][0], None if value is None else value[place], fields[place][1])
             for place, inner in readers.fields
-            if reads(inner, seat, owner, scope)
+            if reads(inner, seat, owner, scope, actor)
         ]
         if shown:
             yield seat, partial_name(shown)

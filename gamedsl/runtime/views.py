@@ -19,7 +19,7 @@ from gamedsl.engine.kernel import State as Play
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
-from gamedsl.ir.statements import Readers, State
+from gamedsl.ir.statements import OWNER, Readers, State
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -286,7 +286,7 @@ def masked(
 
     Of a per-role variable each entry is its own seat's. `scope` is the state now.
     """
-    if readers.kind in ("owner", "others") and owner is None and isinstance(type, PerSeat):
+    if OWNER in readers.locals and owner is None and isinstance(type, PerSeat):
         return {
             whose: masked(part, type.of, readers, seat, scope, whose, sized=sized)
             for whose, part in value.items()

@@ -79,6 +79,11 @@ def read_draw(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
         readers = readers_of_state(context, target.variable)
         if seen is not None:
             readers = read_step_readers(seen, context.typer, type)
+            acts, name = context.acting is not None, step.head.value.span.text
+            keyed = any(key.expr is not None and key.expr.type == SEAT for key in place.keys)
+            if readers.kind not in ("owner", "others"):
+                owned = acts or by_seat or keyed
+                has_owner(readers, name, seen.span, owned, context.problems, OWNED, acts=acts)
     else:
         readers = _drawn_readers(context, step, by_seat, type)
         inner = whole.of if isinstance(whole, PerSeat) else whole
@@ -107,7 +112,8 @@ def _drawn_readers(context: StepContext, step: WrittenStep, by_seat: bool, type:
         )  # fmt: skip
         return NOBODY
     readers = read_step_readers(seen, context.typer, type)
-    has_owner(readers, value.span.text, seen.span, by_seat, context.problems, OWNED)
+    acts, problems = context.acting is not None, context.problems
+    has_owner(readers, value.span.text, seen.span, by_seat or acts, problems, OWNED, acts=acts)
     return readers
 
 

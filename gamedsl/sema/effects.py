@@ -21,8 +21,9 @@ def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
     if typed is None or not isinstance(name, Scalar):
         return None
     type, joint = typed.type, isinstance(typed.type, PerSeat)
-    owned = joint or context.acting is not None
-    if not has_owner(readers, name.text, step.span, owned, context.problems, "name who sees it"):
+    acts, help = context.acting is not None, "name who sees it"
+    owned = acts or (joint and readers.kind != "test")
+    if not has_owner(readers, name.text, step.span, owned, context.problems, help, acts=acts):
         return None
     inner = type.of if isinstance(type, PerSeat) else type
     actors = context.names.seats if joint else ()

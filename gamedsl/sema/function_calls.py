@@ -35,7 +35,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.sema.bindings import declare_variable
 from gamedsl.sema.step_context import StepContext, WrittenStep
-from gamedsl.sema.visibility import read_step_readers
+from gamedsl.sema.visibility import has_owner, read_step_readers
 
 
 @dataclass(frozen=True)
@@ -110,6 +110,9 @@ def read_call(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
         return None
     seen = step.get("seen_by")
     readers = NOBODY if seen is None else read_step_readers(seen, context.typer, signature.result)
+    if readers.kind not in ("owner", "others"):
+        acts, problems = context.acting is not None, context.problems
+        has_owner(readers, name.text, step.span, acts, problems, "name who sees it", acts=acts)
     result: Type = List(signature.result) if over == {List} else signature.result
     by_seat = over == {PerSeat}
     seats = context.names.seats if by_seat else ()

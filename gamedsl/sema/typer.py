@@ -106,9 +106,11 @@ class Typer:
         *,
         me: bool = False,
         facts: Facts = frozenset(),
+        locals: dict[str, Type] | None = None,
     ) -> ir.Expr:
         """Types an expression that must fit a type; `what` names its place in the message."""
-        typed = self.fitted(self.expression(node, me=me, expected=wanted, facts=facts), wanted)
+        found = self.expression(node, me=me, expected=wanted, facts=facts, locals=locals)
+        typed = self.fitted(found, wanted)
         context = self.context
         assert context.may_be_untyped or not isinstance(typed.type, Never)
         if fits(typed.type, wanted):

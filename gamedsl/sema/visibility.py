@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
-from gamedsl.ir.statements import EVERYONE, NOBODY, Readers
-from gamedsl.ir.types import BOOL, SEAT, Record, Type, plain
+from gamedsl.ir.statements import ACTOR, EVERYONE, NOBODY, OWNER, Readers
+from gamedsl.ir.types import BOOL, SEAT, List, Record, Type, plain
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import ArgumentName, Declared, LoopName, StateName, VariableName
 from gamedsl.sema.typer import Typer
@@ -18,7 +20,7 @@ from gamedsl.sema.values import syntax
 OWNED = "add `per: role`, or name who sees it"
 """How a value gets an owner."""
 
-WORDS = ("all", "owner", "others", "nobody")
+WORDS = ("all", "owner", "others", "nobody", "actor")
 """What `seen_by` may be besides roles and expressions."""
 
 
@@ -53,6 +55,7 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
     """Reads who sees all of a value: a word, a role, a list of roles, an expression over `me`, or,
     where `variables` may be named, one that holds a role."""
     names, problems = typer.names, typer.problems
+    locals: dict[str, Type] = {w: SEAT for w in (OWNER, ACTOR) if names.anywhere(w) is None}
     if node is None:
         return EVERYONE
     match node:
@@ -64,37 +67,57 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
         tree = syntax(node, problems)
         if tree is None:
             return EVERYONE
-        test = typer.check(tree, BOOL, "`seen_by`", me=True)
-        return Readers("test", test=test, span=node.span)
-    if variables and isinstance(node, Scalar) and _holds_a_seat(names.declared.get(node.text)):
-        tree = syntax(node, problems)
-        assert tree is not None
-        seat = typer.expression(tree, me=True)
-        test = ir.Apply(BOOL, node.span, "==", (ir.Me(SEAT, node.span), seat))
+        test = typer.check(tree, BOOL, "`seen_by`", me=True, locals=locals)
         return Readers("test", test=test, span=node.span)
     seats: list[str] = []
+    held: list[ir.Expr] = []
     for item in node.items if isinstance(node, Sequence) else (node,):
         text = item.text if isinstance(item, Scalar) else ""
         named = names.seats_of(text)
+        if isinstance(item, Scalar) and not named:
+            known = names.declared.get(text)
+            if text in locals or (variables and _holds_a_seat(known)):
+                tree = syntax(item, problems)
+                assert tree is not None
+                held.append(typer.expression(tree, me=True, locals=locals))
+                continue
         if not named:
             help = "write `owner` for who acts in this step, or an expression over `me`"
             unknown_role(text, item.span, names, problems, *WORDS, help=help)
         seats += [seat for seat in named if seat not in seats]
     ordered = tuple(seat for seat in names.everyone if seat in seats)
-    return Readers("seats", ordered, span=node.span)
+    if not held:
+        return Readers("seats", ordered, span=node.span)
+    me = ir.Me(SEAT, node.span)
+    held += [ir.Const(SEAT, node.span, seat) for seat in ordered if len(ordered) == 1]
+    parts = [ir.Apply(BOOL, seat.span, "==", (me, seat)) for seat in held]
+    if len(ordered) > 1:
+        listed = ir.Const(List(SEAT, len(ordered)), node.span, ordered)
+        parts.append(ir.Apply(BOOL, node.span, "in", (me, listed)))
+    test = reduce(lambda one, other: ir.Logic(BOOL, node.span, "or", one, other), parts)
+    return Readers("test", test=test, span=node.span)
 
 
 def has_owner(
-    readers: Readers, name: str, span: Span, owned: bool, problems: Problems, help: str
-) -> bool:
-    """Whether a value has the owner that its readers count on, if they do; reported if not."""
-    if owned or readers.kind not in ("owner", "others"):
-        return True
-    problems.add(
-        "GD0426", f"`{name}` has no owner", readers.span or span,
-        why="it is one value for all", help=help,
-    )  # fmt: skip
-    return False
+    readers: Readers, name: str, span: Span, owned: bool, problems: Problems, help: str,
+    *, acts: bool = False,
+) -> bool:  # fmt: skip
+    """Whether a value has the owner that its readers count on, if they do, and somebody acts
+    (`acts`) where they count on that; reported if not."""
+    if OWNER in readers.locals and not owned:
+        problems.add(
+            "GD0426", f"`{name}` has no owner", readers.span or span,
+            why="it is one value for all", help=help,
+        )  # fmt: skip
+        return False
+    if ACTOR in readers.locals and not acts:
+        problems.add(
+            "GD0426", f"nobody acts where `{name}` is seen", readers.span or span,
+            why="`actor` is who acts in the step", help="name who sees it",
+        )  # fmt: skip
+        return False
+    fields = (inner for _, inner in readers.fields if inner.kind == "test")
+    return all(has_owner(inner, name, span, owned, problems, help, acts=acts) for inner in fields)
 
 
 def _holds_a_seat(declared: Declared | None) -> bool:

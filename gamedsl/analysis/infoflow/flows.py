@@ -13,7 +13,7 @@ from typing import NamedTuple, assert_never
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities, has_length
 from gamedsl.analysis.infoflow.leaks import Leaks
-from gamedsl.analysis.infoflow.scope import Scope, is_role, narrow_to
+from gamedsl.analysis.infoflow.scope import Bound, Scope, is_role, narrow_to
 from gamedsl.analysis.infoflow.visibility import (
     Seats,
     Visibility,
@@ -27,6 +27,8 @@ from gamedsl.ir.expr import Const, Expr, Local, Me, Read
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Action, Call, Choose, Draw, Show
 from gamedsl.ir.statements import (
+    ACTOR,
+    OWNER,
     Add,
     Assign,
     Drop,
@@ -113,7 +115,8 @@ class Flows:
 
         def holds(inner: Readers, seat: int) -> bool:
             assert inner.test is not None
-            decided = self.visibilities.decide(inner.test, scope.acting_as(seat))
+            own = self._with_owner(scope, owner).acting_as(seat)
+            decided = self.visibilities.decide(inner.test, own)
             return decided is True or (decided is None and not sure)
 
         record = plain(type)
@@ -128,10 +131,20 @@ class Flows:
         if self.leaks is None or readers.test is None:
             return
         for seat in self.visibilities.representatives(here.later, scope):
-            own = scope.acting_as(seat)
+            own = self._with_owner(scope, None).acting_as(seat)
             if not self.visibilities.readers(readers.test, own) >> seat & 1:
                 cause = self.visibilities.cause(readers.test, seat, own)
                 self.leaks.report_test(readers, variable, seat, cause)
+
+    def _with_owner(self, scope: Scope, owner: int | None) -> Scope:
+        """Returns the scope of a test of readers: with the seat whose value it is (None: any), and
+        the one that acts. Those who are told of a step know whose it is, or it is reported that
+        they cannot know that it happens."""
+        acting = [(OWNER, owner), (ACTOR, scope.me)]
+        return scope.with_locals(**{
+            name: Bound(self.public if seat is None else self.public.with_roles(1 << seat))
+            for name, seat in acting
+        })  # fmt: skip
 
     # conditions
 

@@ -15,7 +15,7 @@ from gamedsl.engine.codegen.writer import CodeLines, literal
 from gamedsl.engine.storage import admits_none
 from gamedsl.ir.expr import Const
 from gamedsl.ir.program import Draw
-from gamedsl.ir.statements import Place
+from gamedsl.ir.statements import OWNER, Place
 from gamedsl.ir.types import Bag, List, PerSeat, PerValue, Seat, Set, Type
 from gamedsl.ir.values import name_of
 
@@ -161,7 +161,7 @@ class DrawWriter:
             owner = "index[0]" if step.by_seat else "None"
         else:
             owner = self._keep(lines, step, step.place, drawer)
-        if step.readers.kind in ("owner", "others"):
+        if OWNER in step.readers.locals:
             if owner == "None":
                 return "s.me"
             if owner == "owner":

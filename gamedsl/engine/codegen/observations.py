@@ -6,8 +6,9 @@ from typing import assert_never
 
 from gamedsl.engine.codegen.expressions import CodeScope, Expressions
 from gamedsl.engine.codegen.writer import CodeLines, literal
+from gamedsl.ir.expr import Expr
 from gamedsl.ir.program import Binding, Choose
-from gamedsl.ir.statements import Readers
+from gamedsl.ir.statements import ACTOR, OWNER, Readers
 from gamedsl.ir.types import (
     Bag,
     Bool,
@@ -80,16 +81,17 @@ class ObservationWriter:
         """Logs an event of `seat`. All but the step and the type of its value are code: the owner
         of the value ("None": nobody), its name, and the value."""
         chooser = seat if isinstance(step, Choose) and step.knows is None else ""
+        actor = seat if isinstance(step, Choose) else "s.me"
         if step.readers.fields:
-            self._fields(lines, step.readers, type, owner, chooser, name, value)
+            self._fields(lines, step.readers, type, owner, actor, chooser, name, value)
             told = "told"
         else:
-            told = self._observers(step.readers, owner, chooser)
+            told = self._observers(step.readers, owner, actor, chooser)
             if told == NOBODY:
                 return
         lines(f"s._log = (s._log, {told}, {step.id!r}, {seat}, {name})")
 
-    def _observers(self, readers: Readers, owner: str, chooser: str) -> str:
+    def _observers(self, readers: Readers, owner: str, actor: str, chooser: str) -> str:
         """Returns the code of the seats that see the event: `None` is everybody."""
         seats = self._make.seats
         match readers.kind:
@@ -114,7 +116,7 @@ class ObservationWriter:
                 return literal(listed)
             case "test":
                 assert readers.test is not None
-                code = self._make.value(readers.test, CodeScope("me"))
+                code = self._test(readers.test, owner, actor)
                 test = f"me == {chooser} or {code}" if chooser else code
                 return f"tuple([me for me in {literal(seats)} if {test}])"
             case "nobody":
@@ -122,8 +124,8 @@ class ObservationWriter:
         assert_never(readers.kind)
 
     def _fields(
-        self, lines: CodeLines, readers: Readers, type: Type, owner: str, chooser: str, name: str,
-        value: str,
+        self, lines: CodeLines, readers: Readers, type: Type, owner: str, actor: str, chooser: str,
+        name: str, value: str,
     ) -> None:  # fmt: skip
         """Writes a map of each seat to the name it sees, for a record whose fields have their own
         readers."""
@@ -137,7 +139,7 @@ class ObservationWriter:
                     lines("continue")
             lines("shown = []")
             for place, inner in readers.fields:
-                test = self._reads(inner, owner)
+                test = self._reads(inner, owner, actor)
                 if test == "False":
                     continue
                 if not fields:
@@ -150,7 +152,11 @@ class ObservationWriter:
             with lines.block("if shown:"):
                 lines("told[me] = ','.join(shown)")
 
-    def _reads(self, readers: Readers, owner: str) -> str:
+    def _test(self, test: Expr, owner: str, actor: str) -> str:
+        """Returns the code of whether a test of readers holds of `me`."""
+        return self._make.value(test, CodeScope("me", {OWNER: owner, ACTOR: actor}))
+
+    def _reads(self, readers: Readers, owner: str, actor: str) -> str:
         """Returns the code of whether `me` sees the value."""
         match readers.kind:
             case "all":
@@ -163,7 +169,7 @@ class ObservationWriter:
                 return f"me in {literal(readers.seats)}"
             case "test":
                 assert readers.test is not None
-                return self._make.value(readers.test, CodeScope("me"))
+                return self._test(readers.test, owner, actor)
             case "nobody":
                 return "False"
         assert_never(readers.kind)
