@@ -115,15 +115,15 @@ class Match:
             for name in list(sides)[:: -1 if turn % 2 else 1]:  # none always comes after another
                 taken[name].append(seconds(sides[name]) / self.case.iterations)
             if turn == 0:
-                agreement.append(self.apart("sequences", TOLERANCE))
-        agreement += [self.apart("histories", TOLERANCE), self.apart("sequences", None)]
+                agreement.append(self.difference("sequences", TOLERANCE))
+        agreement += [self.difference("histories", TOLERANCE), self.difference("sequences", None)]
         results = [
             compared(f"CFR+, {sums}", taken[sums], taken["theirs"], least)
             for sums, least in self.case.least.items()
         ]
         return results, agreement
 
-    def apart(self, sums: Sums, most: float | None) -> dict[str, Any]:
+    def difference(self, sums: Sums, most: float | None) -> dict[str, Any]:
         """NashConv of both averages now, and what lies between them."""
         policy = self.arrays.policy(self.ours[sums].average)
         ours = float(nash_conv(self.tree, policy).nash_conv)

@@ -57,7 +57,7 @@ class Attempt:
         self._socket: socket.socket | None = None
         self._is_cut = False
 
-    def left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Returns the seconds left. Raises Late where there are none."""
         seconds = self.deadline - time.monotonic()
         if seconds <= 0 or self._is_cut:
@@ -134,7 +134,7 @@ class Connection:
         except httpcore2.ConnectError as error:
             raise Failed(f"no connection: {error}") from None
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.ProxyError) as error:
-            attempt.left()
+            attempt.remaining_seconds()
             raise Failed(f"the connection broke: {error}") from None
 
 
@@ -215,7 +215,7 @@ class _Network(httpcore2.NetworkBackend):
         for address in _addresses(host, port, self.attempt):
             try:
                 found = self._real.connect_tcp(
-                    address, port, self.attempt.left(), local_address, socket_options
+                    address, port, self.attempt.remaining_seconds(), local_address, socket_options
                 )
             except httpcore2.ConnectError as error:
                 refused = error
@@ -233,15 +233,15 @@ class _Stream(httpcore2.NetworkStream):
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
         attempt = self._network.attempt
         attempt.uses(self._stream)
-        found = self._stream.read(max_bytes, attempt.left())
-        attempt.left()
+        found = self._stream.read(max_bytes, attempt.remaining_seconds())
+        attempt.remaining_seconds()
         attempt.receives(len(found))
         return found
 
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
         attempt = self._network.attempt
         attempt.uses(self._stream)
-        self._stream.write(buffer, attempt.left())
+        self._stream.write(buffer, attempt.remaining_seconds())
 
     def close(self) -> None:
         self._stream.close()
@@ -252,7 +252,7 @@ class _Stream(httpcore2.NetworkStream):
     ) -> httpcore2.NetworkStream:  # fmt: skip
         attempt = self._network.attempt
         attempt.uses(self._stream)
-        found = self._stream.start_tls(ssl_context, server_hostname, attempt.left())
+        found = self._stream.start_tls(ssl_context, server_hostname, attempt.remaining_seconds())
         return _Stream(found, self._network)
 
     def get_extra_info(self, info: str) -> object:
@@ -268,7 +268,7 @@ def _addresses(host: str, port: int, attempt: Attempt) -> list[str]:
     look_up = executor.submit(_look_up, host, port)
     executor.shutdown(wait=False)
     try:
-        return look_up.result(attempt.left())
+        return look_up.result(attempt.remaining_seconds())
     except TimeoutError:
         raise Late from None
     except (OSError, UnicodeError) as error:

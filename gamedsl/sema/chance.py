@@ -187,7 +187,7 @@ def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
             help="write a type, a range such as `1..6`, or a list",
         )  # fmt: skip
         return None
-    held_out = _rows_held_out(context, node)
+    held_out = _held_out_rows(context, node)
     most = _fewest(context, typed, held_out)
     if isinstance(take, ir.Const) and most is not None and most < take.value:
         context.problems.add(
@@ -198,7 +198,7 @@ def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
     return Source("values", values=typed, take=take, held_out=held_out), List(of) if take else of
 
 
-def _rows_held_out(context: StepContext, node: Node) -> tuple[int, ...] | None:
+def _held_out_rows(context: StepContext, node: Node) -> tuple[int, ...] | None:
     """Returns the places of the rows held out, where a data file is drawn from."""
     known = context.names.declared.get(node.text) if isinstance(node, Scalar) else None
     return known.held_out if isinstance(known, DataName) else None

@@ -276,10 +276,10 @@ class Walk:
         if self._ir.no_move != "error":
             if before is None or self._ir.no_move != "pass":
                 return after
-            bound = join(before, bound.restricted(self._who_know_of(step, actors, here)))
+            bound = join(before, bound.restricted(self._informed_seats(step, actors, here)))
         return after.in_scope(after.scope.with_known(**{step.variable: bound}))
 
-    def _who_know_of(self, step: Choose, actor: Seats, here: Context) -> Seats:
+    def _informed_seats(self, step: Choose, actor: Seats, here: Context) -> Seats:
         """Returns the seats that know whether the actor of a step has a legal option: itself, who
         is asked or not, and those who can work it out."""
         if step.legal is None:
