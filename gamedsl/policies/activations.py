@@ -65,7 +65,7 @@ class Activations:
         self._room = SHARE * free_memory(device)
         self._again = False
 
-    def bytes_kept(self, tokens: int, *, again: bool) -> int:
+    def peak_bytes(self, tokens: int, *, again: bool) -> int:
         """Bytes that a pass of so many tokens keeps at most."""
         if again:
             return tokens * (self._layers * self._entering + self._whole)
@@ -74,7 +74,7 @@ class Activations:
     def again(self, tokens: int) -> bool:
         """Whether a pass of so many tokens computes its layers again."""
         if self._recompute == "auto":
-            return self.bytes_kept(tokens, again=False) > self._room
+            return self.peak_bytes(tokens, again=False) > self._room
         return self._recompute == "on"
 
     @contextmanager
@@ -109,7 +109,7 @@ class Activations:
     @property
     def most(self) -> int:
         """Bytes that the largest pass keeps."""
-        return self.bytes_kept(self.pass_tokens, again=self.again(self.pass_tokens))
+        return self.peak_bytes(self.pass_tokens, again=self.again(self.pass_tokens))
 
     def describe(self) -> str:
         """The largest pass, for people."""

@@ -85,14 +85,14 @@ class Questions:
         """
         form = option_form(step) if _names_options(self._ir, step) else ""
         head = f"Options ({form}):" if form else "Options:"
-        lines = [self._at_once(step), self._question(step), head, *options]
+        lines = [self._simultaneous(step), self._question(step), head, *options]
         return "\n".join(line for line in lines if line)
 
     def open(self, step: Choose) -> str:
         """Returns the ask slot of an open decision: what is asked."""
-        return " ".join(part for part in (self._at_once(step), self._question(step)) if part)
+        return " ".join(part for part in (self._simultaneous(step), self._question(step)) if part)
 
-    def _at_once(self, step: Choose) -> str:
+    def _simultaneous(self, step: Choose) -> str:
         """Returns who decides at the same time, where several do."""
         if not step.joint or len(step.actors) == 1:
             return ""

@@ -255,7 +255,9 @@ class _Writer:
             case Choose():
                 yield from self._decision(step, head)
             case Draw():
-                with self._told_to("the one that it is for" if step.by_seat else self._acting()):
+                with self._readers_called(
+                    "the one that it is for" if step.by_seat else self._acting()
+                ):
                     seen = self._reading(step.readers, "it", step.type)
                 yield _sentence(head, self._draw(step), seen)
             case Show():
@@ -295,7 +297,7 @@ class _Writer:
         with self._say.spoken_of(person):
             what = self._reply(step) if step.said is not None else self._options(step)
             at_once = " at the same time" if step.joint and len(step.actors) > 1 else ""
-            with self._told_to(f"who {verb}", f"who {verb}"):
+            with self._readers_called(f"who {verb}", f"who {verb}"):
                 seen = self._reading(step.readers, person.subject, step.type, by="it")
             yield _sentence(head, f"{subject} {verb} {name}{at_once}{what}", seen)
             yield from (_INDENT + line for line in self._actions(step))
@@ -481,7 +483,7 @@ class _Writer:
                 return "nobody is"
             case "test":
                 assert readers.test is not None
-                with self._told_to(self._acting()), self._say.spoken_of(IT):
+                with self._readers_called(self._acting()), self._say.spoken_of(IT):
                     return f"each player is, if {self._say.condition(readers.test)},"
             case _:
                 assert_never(readers.kind)
@@ -497,13 +499,13 @@ class _Writer:
         """Returns what the seat is called whose turn it is."""
         return "who acts" if self._say.me is IT else self._say.me.subject
 
-    def _told_to(self, owner: str, actor: str = "") -> AbstractContextManager[None]:
+    def _readers_called(self, owner: str, actor: str = "") -> AbstractContextManager[None]:
         """Says what tests of readers call the owner of a value, and who acts."""
         return self._say.calling(**{OWNER: owner, ACTOR: actor or self._acting()})
 
     def _hides(self, readers: Readers) -> str:
         """Returns who sees a value that is kept, after a semicolon; empty where all do."""
-        with self._told_to("its owner"):
+        with self._readers_called("its owner"):
             told = self._reading(readers, "its owner", None)
         return f"; {told[0].lower()}{told[1:]}" if told else ""
 

@@ -100,7 +100,7 @@ def locate(kind: Kind, name: str, near: Path) -> Path | None:
     kind."""
     if not _NAME.fullmatch(name):
         return None
-    local = _beside(name, near)
+    local = _local_file(name, near)
     if not _is_same_file(local, near) and _kind_of(local) == kind:
         return local
     return _shipped_path(kind, name)
@@ -155,7 +155,7 @@ def _named_in(node: Node | None) -> Iterator[str]:
         yield from _named_in(entry.value)
 
 
-def _beside(name: str, near: Path) -> Path:
+def _local_file(name: str, near: Path) -> Path:
     """Returns the path of the file that a name would mean beside the file `near`."""
     return Path(near).parent / f"{name}.yaml"
 
@@ -245,7 +245,7 @@ def _find_path(kind: Kind, name: str, near: Path, problems: Problems, span: Span
 
 
 def _report_unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> None:
-    local = _beside(name, near)
+    local = _local_file(name, near)
     if _NAME.fullmatch(name) and _report_unread(local, problems, span):
         return
     other = _kind_of(local) if _NAME.fullmatch(name) and not _is_same_file(local, near) else None
@@ -357,7 +357,7 @@ def _load_chain(path: Path, problems: Problems) -> _Chain | None:
         node = root.get("extends")
         if not isinstance(node, Scalar):
             return chain
-        itself = _beside(node.text, path)
+        itself = _local_file(node.text, path)
         if _is_same_file(itself, path) and locate("game", node.text, path) is None:
             _report_cycle(chain, path, problems)
             return None

@@ -56,7 +56,7 @@ def _growth(policy: Any) -> float:
 @pytest.mark.parametrize("layers", [1, 2])
 def test_the_formula_is_what_autograd_keeps(layers: int) -> None:
     policy = HFPolicy("tiny", lora=LoraSpec(4, 8, layers=layers), recompute="off", packing="padded")
-    kept, formula = _growth(policy), policy.activations.bytes_kept(1, again=False)
+    kept, formula = _growth(policy), policy.activations.peak_bytes(1, again=False)
     assert kept <= formula <= 1.3 * kept
 
 
@@ -64,14 +64,14 @@ def test_the_formula_is_what_autograd_keeps(layers: int) -> None:
 def test_formula_bounds_memory_of_full_finetuning(model: str, most: float) -> None:
     """The norms of `small` keep less than those that the formula counts."""
     policy = FullPolicy(model, recompute="off")
-    kept, formula = _growth(policy), policy.activations.bytes_kept(1, again=False)
+    kept, formula = _growth(policy), policy.activations.peak_bytes(1, again=False)
     assert kept <= formula
     assert formula <= most * kept
 
 
 def test_computing_again_keeps_little() -> None:
     policy = HFPolicy("tiny", lora=LoraSpec(4, 8), recompute="on", packing="padded")
-    again, kept = (policy.activations.bytes_kept(1, again=flag) for flag in (True, False))
+    again, kept = (policy.activations.peak_bytes(1, again=flag) for flag in (True, False))
     assert _growth(policy) <= again < kept
 
 
@@ -83,7 +83,7 @@ def test_only_the_passes_that_need_it_compute_again(monkeypatch: pytest.MonkeyPa
 
     def gradients(room: float) -> tuple[list[torch.Tensor], list[int]]:
         policy = HFPolicy("tiny", lora=LoraSpec(4, 8, layers=2), max_tokens=120)
-        policy.activations._room = room * policy.activations.bytes_kept(1, again=False)
+        policy.activations._room = room * policy.activations.peak_bytes(1, again=False)
         with torch.no_grad():
             for parameter in policy.parameters():
                 parameter.fill_(0.01)
@@ -129,6 +129,6 @@ def test_auto_follows_the_free_memory(monkeypatch: pytest.MonkeyPatch) -> None:
 
     needed = Activations(
         config, 2, torch.float32, cpu, pass_tokens=100, recompute="off"
-    ).bytes_kept(100, again=False)  # fmt: skip
+    ).peak_bytes(100, again=False)  # fmt: skip
     assert not again(2 * needed)
     assert again(2 * needed - 1)
