@@ -103,11 +103,19 @@ class PromptBounds:
     def _history(self, seat: str, step: Choose) -> int:
         """The text before the seat's name, the end of its last line included."""
         entries = self._ir.entries_at(seat, step.id)
-        if entries is None and seat in self._ir.windows:
-            most = most_in_prompts(self._ir, self._bounds, seat, self._lines, self._lines)
-            return self._bounded(most[step.id])
-        if entries is None:
-            return self._before(step, seat, self._lines)
+        if entries is not None:
+            beside = step.knows is None and seat in self._ir.windows
+            return self._view(seat, step, entries) + (self._window(seat, step) if beside else 0)
+        if seat in self._ir.windows:
+            return self._window(seat, step)
+        return self._before(step, seat, self._lines)
+
+    def _window(self, seat: str, step: Choose) -> int:
+        """The lines of the events that a window keeps."""
+        most = most_in_prompts(self._ir, self._bounds, seat, self._lines, self._lines)
+        return self._bounded(most[step.id])
+
+    def _view(self, seat: str, step: Choose, entries: tuple[Entry, ...]) -> int:
         texts = [self._entry(entry) for entry in entries]
         template = template_for(self._ir, "view", seat, self._ir.role_of[seat])
         if template is not None and step.knows is None:

@@ -23,7 +23,7 @@ def most_in_prompts(
     at which it decides; None without a bound. `others` weighs what the seat sees of its own step
     without its own reply."""
 
-    once = frozenset(never_repeated(ir.turns))
+    once = frozenset(never_repeated(ir.turns)) if seat not in ir.views else frozenset[str]()
 
     def weight(step: Step) -> int:
         return weigh(step, seat) if isinstance(step, Binding) else 0
