@@ -181,10 +181,19 @@ class PromptBounds:
         turns, the longest event."""
         match step:
             case Show(value=value, readers=readers):
-                known = self._bounds.value(value)
-                found = self._value_length(readers, seat, None, value.type, known, "")
                 unbound = self._values.prompt_name("none")  # what is not bound yet can be shown
-                return [Event("", max(found, unbound))] if found else []
+                owners = self._ir.seats if step.by_seat else ("",)
+                whole = self._bounds.value(value)
+                known = whole.item if step.by_seat else whole
+                lengths = {
+                    owner: self._value_length(readers, seat, owner or None, step.type, known, "")
+                    for owner in owners
+                }
+                return [
+                    Event(self._roles[owner] if owner else "", max(found, unbound))
+                    for owner, found in lengths.items()
+                    if found
+                ]
             case Draw():
                 return self._drawn(step, seat)
             case Call():  # no bound is looked for where something is said or called
