@@ -476,6 +476,8 @@ class _Writer:
         name, value = named(step.variable), step.value
         if step.readers.kind == "others":
             return f"each player is told the {name} of every other: {self._say.text(value)}"
+        if step.readers.kind == "test":
+            return f"{name} of each player: {self._say.text(value)}{self._hides(step.readers)}"
         entry = _own_entry(value, step.type)
         with self._say.spoken_of(IT):
             own, text = f"{self._say.me.possessive} {name}", self._say.text(entry)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from gamedsl.frontend.source.nodes import Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Do, Pay, Show, Step
-from gamedsl.ir.statements import Readers
+from gamedsl.ir.statements import OWNER
 from gamedsl.ir.types import PerSeat
 from gamedsl.sema.bindings import declare_variable
 from gamedsl.sema.payoffs import read_amounts
@@ -26,15 +26,16 @@ def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
         return None
     type, joint = typed.type, isinstance(typed.type, PerSeat)
     acts, help = context.acting is not None, "name who sees it"
-    owned = acts or (joint and readers.kind != "test")
-    if not has_owner(readers, name.text, step.span, owned, context.problems, help, acts=acts):
+    if not has_owner(
+        readers, name.text, step.span, acts or joint, context.problems, help, acts=acts
+    ):
         return None
     inner = type.of if isinstance(type, PerSeat) else type
     actors = context.names.seats if joint else ()
     if not declare_variable(context, name.text, inner, name.span, actors=actors, joint=joint):
         return None
     id = context.program.step_id(name.text)
-    by_seat = True if joint and context.acting is None and _by_owner(readers) else None
+    by_seat = True if joint and not acts and OWNER in readers.locals else None
     return (Show(id, name.text, typed, readers, step.span, step.condition, by_seat),)
 
 
@@ -70,7 +71,3 @@ def read_pay(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None
     amounts = read_amounts(context, value, "a payoff")
     id = context.program.step_id(stream.text)
     return (Pay(id, stream.text, amounts, step.span, step.condition),)
-
-
-def _by_owner(readers: Readers) -> bool:
-    return readers.kind in ("owner", "others")

@@ -162,7 +162,7 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
             listed = listed_values(missing, known.type, ANYTHING, typer.names, problems)
             if listed is None:
                 return None
-            return OptionSet(tuple(Choice(name_of(v), v) for v in listed), known.type)
+            return OptionSet(tuple(Choice(name_of(v), v) for v in listed[1]), known.type)
         choices = tuple(Choice(name, value) for name, value in known.choices)
         return OptionSet(choices, known.type)
     tree = syntax(node, problems)

@@ -79,6 +79,17 @@ def test_sight_says_who_sees_which_entry(tmp_path: Path) -> None:
     assert {glance.note for glance in rows["got"].glances} == {"its own"}
 
 
+def test_readers_of_an_entry_may_name_its_owner(tmp_path: Path) -> None:
+    path = tmp_path / "spied.yaml"
+    text = PEEKING.replace("seen_by: others", "seen_by: me == owner or me == c")
+    path.write_text(text, encoding="utf-8")
+    episode = gamedsl.load(path).env().reset(chance="asked")
+    for outcome in (1, 0):
+        episode.draw(outcome)
+    assert episode.information("a") == "a [a.seen=2]"
+    assert episode.information("c") == "c [a.seen=2, b.seen=1, c.seen=3]"
+
+
 def test_backends_tell_the_same_entries(tmp_path: Path) -> None:
     ir = passing(tmp_path, "owner").ir
     for number in range(20):
