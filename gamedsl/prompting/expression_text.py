@@ -556,7 +556,8 @@ class Phrases:
                 joint = op if holds else "or" if op == "and" else "and"
                 level = _AND if joint == "and" else _CLAUSE
                 parts = [self._clause(one, holds) for one in (left, right)]
-                texts = [t if at >= level else f"({t})" for t, at in parts]
+                other = _CLAUSE if joint == "and" else _AND  # `and` within `or` reads either way
+                texts = [f"({t})" if at == other else t for t, at in parts]
                 return f" {joint} ".join(texts), level
             case Apply(function=name) if name in _COMPARED:
                 left, right = written(expr)

@@ -50,12 +50,10 @@ class VariableName:
 
 @dataclass(frozen=True, slots=True)
 class StateName:
-    """A declared state variable. `holds` says that it has a value at any time, whatever the params
-    are: one of its type from the start on."""
+    """A declared state variable."""
 
     type: Type
     span: Span
-    holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from functools import reduce
 from itertools import product
 from pathlib import Path
@@ -148,6 +149,100 @@ winner is paid 1, the other -1; there are no draws.
 HEX = [
     hex_board(3, (Walk("positions"), Walk("tree", slow=True)), 548_650),
     hex_board(11, RANDOM),
+]
+
+
+def dark_hex(
+    rows: int,
+    columns: int,
+    abrupt: bool,
+    walks: tuple[Walk, ...] = TREE,
+    histories: int | None = None,
+    sets: tuple[int, ...] | None = None,
+) -> Row:
+    def action(seat: int, name: str) -> int:
+        row, column = map(int, name.split(","))
+        return columns * row + column
+
+    return Row(
+        f"dark_hex-{rows}x{columns}{'-abrupt' if abrupt else ''}", "dark_hex",
+        spiel(
+            f"dark_hex(num_rows={rows},num_cols={columns},obstype=reveal-numturns,"
+            f"gameversion={'adh' if abrupt else 'cdh'})"
+        ),
+        always(Agreement(action)), walks, {"rows": rows, "columns": columns, "abrupt": abrupt},
+        histories, sets,
+        rules="""
+Hex, whose players see their own stones. Who tries a cell that is taken learns it and tries another,
+so that the other, who sees that there was a try, knows from whose turn it is whether it succeeded.
+In the abrupt version the turn ends, and the other does not know.
+""",
+    )  # fmt: skip
+
+
+def y_board(size: int, walks: tuple[Walk, ...], histories: int | None = None) -> Row:
+    def action(seat: int, name: str) -> int:
+        row, column = map(int, arguments(name))
+        return size * row + column
+
+    return Row(
+        f"y-{size}", "y", spiel(f"y(board_size={size})"),
+        # Perfect information: as for tic-tac-toe.
+        always(Agreement(action, information=None)), walks, {"size": size}, histories,
+        rules="""
+The cells of a hex board whose row and column sum to less than its size. A chain that touches the
+first row, the first column and the diagonal wins 1; a corner belongs to two sides.
+""",
+    )  # fmt: skip
+
+
+Y = [
+    y_board(3, TREE, 1_597),
+    y_board(4, (Walk("random", 100), Walk("positions", slow=True))),
+    y_board(9, RANDOM),
+]
+
+
+def go(
+    size: int,
+    komi: str,
+    moves: int,
+    walks: tuple[Walk, ...] = TREE,
+    histories: int | None = None,
+) -> Row:
+    def action(seat: int, name: str) -> int:
+        if name == "pass":
+            return size * size
+        row, column = map(int, arguments(name))
+        return size * row + column
+
+    return Row(
+        f"go-{size}x{size}", "go",
+        spiel(f"go(board_size={size},komi={float(Fraction(komi))},max_game_length={moves})"),
+        # Perfect information: as for tic-tac-toe.
+        always(Agreement(action, information=None)),
+        walks, {"size": size, "komi": komi, "moves": moves}, histories,
+        rules="""
+No suicide. A stone that takes one stone out of an eye may not be taken back at once. Two passes end
+the game, and so do `max_game_length` moves; stones and what they alone surround are counted, all
+on the board being alive. A stone that makes a position that was there before ends the game in a
+draw; the empty board is one.
+""",
+    )  # fmt: skip
+
+
+GO = [
+    go(2, "1/2", 8, histories=4_635),
+    go(3, "0", 40, RANDOM),
+    go(5, "15/2", 50, (Walk("random", 20), Walk("random", 200, slow=True))),
+]
+
+DARK_HEX = [
+    dark_hex(2, 2, False, histories=441, sets=(33, 101)),
+    dark_hex(2, 2, True, histories=471, sets=(59, 35)),
+    dark_hex(2, 3, False, (Walk("random", 200), Walk("tree", slow=True))),
+    dark_hex(3, 3, False, RANDOM),
+    dark_hex(3, 3, True, RANDOM),
 ]
 
 # hanabi
@@ -304,6 +399,30 @@ def lewis_signaling(states: int, messages: int, histories: int) -> Row:
 
 
 LEWIS_SIGNALING = [lewis_signaling(3, 3, 40), lewis_signaling(4, 2, 45)]
+
+
+def trade_comm(items: int, histories: int, sets: int, other_sets: int) -> Row:
+    def action(seat: int, name: str) -> int:
+        give, _, want = name.partition(",")
+        return items * int(give) + int(want) - 1 if want else int(give) - 1
+
+    def deal(name: str) -> int:
+        mine, yours = map(int, name.split(","))
+        return items * (mine - 1) + yours - 1
+
+    return Row(
+        f"trade_comm-{items}", "trade_comm", spiel(f"trade_comm(num_items={items})"),
+        always(Agreement(action, deal)), params={"items": items},
+        histories=histories, sets=(sets, other_sets),
+        rules="""
+An item each, both in one node. Each says one of as many words, player 1 hearing player 0's. Then
+both offer an item for another, blind to each other; they need not have it. If both offer what they
+have for what the other has, both get 1.
+""",
+    )  # fmt: skip
+
+
+TRADE_COMM = [trade_comm(2, 349, 10, 12), trade_comm(3, 7_408, 30, 36)]
 
 # one shot, and again and again
 
@@ -572,7 +691,7 @@ with them information sets; with three, hardly ever.
 NEGOTIATION = [negotiation(3, 3, 5, 0), negotiation(1, 1, 2, 1 / 4)]
 
 ROWS = [
-    *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HEX, *HANABI, *GOOFSPIEL, *LIARS_DICE,
-    *LEWIS_SIGNALING, *MATRIX, *REPEATED, *OTHERS, *NIM, *AUCTION, *BLACKJACK, *BATTLESHIP,
-    *NEGOTIATION,
+    *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HEX, *Y, *GO, *DARK_HEX, *HANABI, *GOOFSPIEL,
+    *LIARS_DICE, *LEWIS_SIGNALING, *TRADE_COMM, *MATRIX, *REPEATED, *OTHERS, *NIM, *AUCTION,
+    *BLACKJACK, *BATTLESHIP, *NEGOTIATION,
 ]  # fmt: skip

@@ -21,16 +21,16 @@ from tests.export import games, shapes
 
 NODES = 50_000
 QUICK = {"advice", "battle_of_the_sexes", "biased_rock_paper_scissors", "centipede", "chicken",
-         "colonel_blotto", "goofspiel", "information_cascade", "kuhn_poker", "kuhn_poker_n",
-         "kuhn_poker_thinking", "kuhn_poker_tools",
+         "colonel_blotto", "dark_hex", "goofspiel", "information_cascade", "kuhn_poker",
+         "kuhn_poker_n", "kuhn_poker_thinking", "kuhn_poker_tools",
          "matching_pennies", "prisoners_dilemma", "public_goods", "pure_coordination",
-         "rock_paper_scissors", "stag_hunt", "stag_hunt_n", "tiny_hanabi", "ultimatum",
-         "ultimatum_n"}  # fmt: skip
+         "rock_paper_scissors", "stag_hunt", "stag_hunt_n", "tiny_hanabi", "trade_comm",
+         "ultimatum", "ultimatum_n", "y"}  # fmt: skip
 SLOW = {"first_price_auction", "jury", "leduc_poker", "repeated_prisoners_dilemma",
         "repeated_stag_hunt", "running_total"}  # fmt: skip
-LARGER = {"bargaining", "battleship", "blackjack", "commons", "connect_four", "guess_the_number",
-          "hanabi", "hex", "iterated_prisoners_dilemma", "lewis_signaling", "liars_dice",
-          "negotiation", "nim", "pursuit",
+LARGER = {"bargaining", "battleship", "blackjack", "commons", "connect_four", "go",
+          "guess_the_number", "hanabi", "hex", "iterated_prisoners_dilemma", "lewis_signaling",
+          "liars_dice", "negotiation", "nim", "pursuit",
           "serial_dictatorship", "small_hanabi", "small_hanabi_thinking", "small_hanabi_told",
           "small_hanabi_tools", "spread",
           "tic_tac_toe"}  # fmt: skip
