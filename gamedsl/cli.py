@@ -18,6 +18,8 @@ from keyword import iskeyword
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from gamedsl.collector import skip_last_collection
+
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
@@ -57,6 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     from gamedsl.commands import _streams as streams
 
     arguments = list(sys.argv[1:] if argv is None else argv)
+    skip_last_collection()
     try:
         streams.prepare()
         with streams.visible():

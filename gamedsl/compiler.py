@@ -7,7 +7,6 @@ Within a stage every problem is collected; the next stage does not start on erro
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.collector import collector_paused
 from gamedsl.diagnostics import CompileError, Diagnostic, FloodError, Problems
 from gamedsl.frontend.source.loader import recording
 from gamedsl.ir import GameIR
@@ -64,7 +64,7 @@ def compile_file(
     if one is given.
     """
     problems = Problems(MAX_ERRORS)
-    with _room_on_the_stack(), _collector_paused(), recording() as read:
+    with _room_on_the_stack(), collector_paused(), recording() as read:
         try:
             if Path(path).suffix == SUFFIX:
                 result = _compile_again(Path(path), params, histories, tokenizer, problems)
@@ -133,19 +133,6 @@ def _compile(
         check_equilibria(ir, recipe, {s.key: s.span for s in ir.settings}, proofs, problems)
     sound = None if problems.errors else ir
     return Result(document, sound, problems.sorted(), summarise(ir), proofs)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Pauses the collector of cycles. A compile makes many objects that last and few cycles; passes
-    of the collector over them would take a quarter of the time of validating Leduc poker."""
-    running = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if running:
-            gc.enable()
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.collector import collector_paused
 from gamedsl.commands._streams import plain
 
 if TYPE_CHECKING:
@@ -91,12 +92,13 @@ def run(args: argparse.Namespace) -> int:
     os.environ.setdefault("MKL_DYNAMIC", "FALSE")  # always as many threads: the same last bits
 
     try:
-        job = _understand(args)
-        if job is None:
-            return PROBLEMS
-        from gamedsl.train import trackers
+        with collector_paused():
+            job = _understand(args)
+            if job is None:
+                return PROBLEMS
+            from gamedsl.train import trackers
 
-        trackers.require(_names(args.log))
+            trackers.require(_names(args.log))
     except (TrainError, RunDamaged, ValueError) as error:
         return _usage(str(error))
     from gamedsl.policies.endpoint import EndpointError

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gamedsl.collector import collector_paused
 from gamedsl.policies.base import Notify, Policy, TokenCounter, silent
 from gamedsl.policies.names import TABULAR, WORDS, fully_trained
 
@@ -81,9 +82,10 @@ def open_policy(
     """
     from gamedsl.policies.multi_model import by_model, joined
 
-    opened = [
-        _open_model(model, names, options, notify) for model, names in by_model(models).items()
-    ]
+    with collector_paused():  # of the packages that are imported
+        opened = [
+            _open_model(model, names, options, notify) for model, names in by_model(models).items()
+        ]
     return joined(opened, tuple(models), join_tokenizers(one.tokenizer for one in opened))
 
 

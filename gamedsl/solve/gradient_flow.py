@@ -38,15 +38,20 @@ class Landing(NamedTuple):
     path: list[Array]
 
 
-class _Edges(NamedTuple):
-    """All edges that leave one depth, in the order of their parents."""
+class _Level(NamedTuple):
+    """The nodes of one depth, in the order of the edges to them, and the edges that leave them, in
+    the order of the nodes. Nodes are known by their places here.
 
-    parent: Array
-    child: Array
-    slot: Array
-    odds: Array
-    starts: Array
-    parents: Array
+    `rewards_NS` are zero but at ends. `parent_E` is where each edge starts; it leads to the node of
+    its place at the next depth. `edges` are those of this depth among all. `first_P` are the first
+    edges of the nodes `inner_P` that have any.
+    """
+
+    rewards_NS: Array
+    parent_E: Array
+    edges: slice
+    first_P: Array
+    inner_P: Array
 
 
 class GradientFlow:
@@ -60,47 +65,56 @@ class GradientFlow:
         sizes = [len(info.actions) for info in tree.info_sets]
         self.offsets = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(int)
         self.set_of_slot = np.repeat(np.arange(len(sizes)), sizes)
-        self.rewards_NS = np.zeros((len(tree), len(tree.seats)))
+        rewards_NS = np.zeros((len(tree), len(tree.seats)))
         for node in tree.terminals:
-            self.rewards_NS[node] = [float(x) for x in tree.rewards[node]]
-        got = self.rewards_NS[list(tree.terminals)]
+            rewards_NS[node] = [float(x) for x in tree.rewards[node]]
+        got = rewards_NS[list(tree.terminals)]
         self.range = float((got.max(axis=0) - got.min(axis=0)).max()) or 1.0
         names = np.array([a for info in tree.info_sets for a in info.actions])
         same_LL = names[:, None] == names[None, :]
         self.coupling_LL = np.asarray(coupling_II)[self.set_of_slot][:, self.set_of_slot] * same_LL
         self.pull = float(np.abs(self.coupling_LL).sum(axis=1).max()) or 1.0
-        self.levels = self._levels()
-        self.movers = self._movers()
+        self._levels, self._slot_E, self._odds_E, order = self._by_depth(rewards_NS)
+        self._movers = self._gains(order)
 
     def probabilities(self, logits_BL: Array) -> Array:
         import numpy as np
 
-        top = np.maximum.reduceat(logits_BL, self.offsets, axis=1)[:, self.set_of_slot]
+        top = np.maximum.reduceat(logits_BL, self.offsets, axis=1).take(self.set_of_slot, axis=1)
         raised = np.exp(logits_BL - top)
-        total = np.add.reduceat(raised, self.offsets, axis=1)[:, self.set_of_slot]
+        total = np.add.reduceat(raised, self.offsets, axis=1).take(self.set_of_slot, axis=1)
         return np.asarray(raised / total)
 
     def velocity(self, logits_BL: Array) -> tuple[Array, Array, Array]:
         """dθ/dt (B, L), the probabilities (B, L) and how often each set is reached (B, I)."""
         import numpy as np
 
-        probs_BL = self.probabilities(logits_BL)
-        reach_BN = np.zeros((len(logits_BL), len(self.tree)))
-        reach_BN[:, 0] = 1
-        weights = []
-        for edges in self.levels:
-            weight_BE = np.where(edges.slot >= 0, probs_BL[:, edges.slot], edges.odds)
-            reach_BN[:, edges.child] = reach_BN[:, edges.parent] * weight_BE
-            weights.append(weight_BE)
+        probs_BL, count = self.probabilities(logits_BL), len(logits_BL)
+        weight_BE = probs_BL.take(self._slot_E, axis=1)
+        weight_BE = np.where(self._slot_E >= 0, weight_BE, self._odds_E)
+        reach_BN = np.ones((count, 1))
+        reached = [reach_BN]
+        for level in self._levels[:-1]:
+            reach_BN = reach_BN.take(level.parent_E, axis=1) * weight_BE[:, level.edges]
+            reached.append(reach_BN)
         value_BNS = np.broadcast_to(
-            self.rewards_NS, (len(logits_BL), *self.rewards_NS.shape)
-        ).copy()
-        for edges, weight_BE in zip(reversed(self.levels), reversed(weights), strict=True):
-            flowing = weight_BE[:, :, None] * value_BNS[:, edges.child]
-            value_BNS[:, edges.parents] = np.add.reduceat(flowing, edges.starts, axis=1)
-        parent, child, seat, slots, starts, heads = self.movers
-        gain = value_BNS[:, child, seat] - value_BNS[:, parent, seat]
-        here = reach_BN[:, parent]
+            self._levels[-1].rewards_NS, (count, *self._levels[-1].rewards_NS.shape)
+        )
+        worth = [value_BNS]
+        for level in self._levels[-2::-1]:
+            flowing = weight_BE[:, level.edges, None] * value_BNS
+            value_BPS = np.add.reduceat(flowing, level.first_P, axis=1)
+            if len(level.inner_P) == len(level.rewards_NS):
+                value_BNS = value_BPS
+            else:
+                value_BNS = np.empty((count, *level.rewards_NS.shape))
+                value_BNS[:] = level.rewards_NS
+                value_BNS[:, level.inner_P] = value_BPS
+            worth.append(value_BNS)
+        values = np.concatenate(worth[::-1], axis=1).reshape(count, -1)
+        place, after, before, slots, starts, heads = self._movers
+        gain = values.take(after, axis=1) - values.take(before, axis=1)
+        here = np.concatenate(reached, axis=1).take(place, axis=1)
         gradient_BL = np.add.reduceat(here * gain, starts, axis=1) * probs_BL[:, slots]
         reach_BI = np.add.reduceat(here, starts, axis=1)[:, heads]
         return gradient_BL @ self.coupling_LL.T, probs_BL, reach_BI
@@ -157,39 +171,53 @@ class GradientFlow:
         behind = np.maximum.reduceat(np.where(leading, -np.inf, speed), self.offsets, axis=1)
         return np.asarray(((best > PURE) & (ahead >= behind) | (reach < REACHED)).all(axis=1))
 
-    def _levels(self) -> list[_Edges]:
+    def _by_depth(self, rewards_NS: Array) -> tuple[list[_Level], Array, Array, list[int]]:
+        """Returns the levels of the tree, of each edge the slot (-1: chance) and the odds, and all
+        nodes in the order of the levels."""
         import numpy as np
 
-        tree = self.tree
-        depth = [0] * len(tree)
-        rows: dict[int, list[tuple[int, int, int, float]]] = {}
-        for node, info in enumerate(tree.info):
-            for place, below in enumerate(tree.children[node]):
-                depth[below] = depth[node] + 1
-                if info == CHANCE:
-                    row = (node, below, -1, float(tree.odds[node][place]))
-                else:
-                    row = (node, below, int(self.offsets[info]) + place, 0.0)
-                rows.setdefault(depth[node], []).append(row)
+        tree, order, nodes, first = self.tree, [], [0], 0
+        slots: list[int] = []
+        odds: list[float] = []
         levels = []
-        for _, edges in sorted(rows.items()):
-            parent, child, slot, odds = (np.array(column) for column in zip(*edges, strict=True))
-            parents, starts = np.unique(parent, return_index=True)
-            levels.append(_Edges(parent, child, slot, odds, starts, parents))
-        return levels
+        while nodes:
+            parents: list[int] = []
+            below: list[int] = []
+            for place, node in enumerate(nodes):
+                children, info = tree.children[node], tree.info[node]
+                parents += [place] * len(children)
+                below += children
+                if info == CHANCE:
+                    slots += [-1] * len(children)
+                    odds += [float(share) for share in tree.odds[node]]
+                elif children:
+                    slots += [int(self.offsets[info]) + option for option in range(len(children))]
+                    odds += [0.0] * len(children)
+            inner, starts = np.unique(np.array(parents, dtype=int), return_index=True)
+            levels.append(
+                _Level(
+                    rewards_NS[nodes], np.array(parents, dtype=int),
+                    slice(first, first + len(below)), starts, inner,
+                )
+            )  # fmt: skip
+            order += nodes
+            nodes, first = below, first + len(below)
+        return levels, np.array(slots, dtype=int), np.array(odds), order
 
-    def _movers(self) -> tuple[Array, ...]:
-        """The edges of decisions in the order of their slots: parent, child, the mover's seat;
-        the slots themselves and where each begins; each information set's first slot."""
+    def _gains(self, order: list[int]) -> tuple[Array, ...]:
+        """The edges of decisions in the order of their slots: the place of the node, those of the
+        mover's value after and before among all values; the slots themselves and where each
+        begins; each information set's first slot. `order` lists the nodes by their places."""
         import numpy as np
 
-        tree, rows = self.tree, []
+        tree, rows, count = self.tree, [], len(self.tree.seats)
+        places = {node: place for place, node in enumerate(order)}
         for info, nodes in enumerate(tree.members):
-            for place in range(len(tree.info_sets[info].actions)):
-                rows += [
-                    (int(self.offsets[info]) + place, n, tree.children[n][place], tree.owner[info])
-                    for n in nodes
-                ]
-        slot, parent, child, seat = (np.array(column) for column in zip(*rows, strict=True))
-        slots, starts = np.unique(slot, return_index=True)
-        return parent, child, seat, slots, starts, self.offsets
+            for option in range(len(tree.info_sets[info].actions)):
+                slot, seat = int(self.offsets[info]) + option, tree.owner[info]
+                for node in nodes:
+                    place, below = places[node], places[tree.children[node][option]]
+                    rows.append((slot, place, below * count + seat, place * count + seat))
+        columns = [np.array(column) for column in zip(*rows, strict=True)]
+        slots, starts = np.unique(columns[0], return_index=True)
+        return *columns[1:], slots, starts, self.offsets

@@ -23,7 +23,7 @@ LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 NARROWER = {
     "calls": {"extras", "storage"},
-    "policies": {"errors", "storage"},
+    "policies": {"collector", "errors", "storage"},
     "players": {
         "runtime",
         "policies",

@@ -1,0 +1,37 @@
+"""The collector of reference cycles: paused while much is made that lasts, skipped at the end.
+
+Each pass looks at every object that might be part of a cycle. While files are compiled or packages
+are imported, hundreds of thousands are made and nearly all of them last.
+"""
+
+from __future__ import annotations
+
+import atexit
+import gc
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Collects no cycles inside the block; what was made there is old at its end, and so is not
+    looked at again soon. It saves a quarter of the time of validating Leduc poker, and a sixth of
+    that of importing the packages that train language models."""
+    running = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if running:
+            if not gc.get_freeze_count():  # else objects would be thawed that others have frozen
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
+
+
+@cache
+def skip_last_collection() -> None:
+    """Has the end of this process look for no cycles, whose memory the system takes back anyway.
+    With torch and transformers imported it would take a second."""
+    atexit.register(gc.freeze)
