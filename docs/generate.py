@@ -4,8 +4,8 @@
     python docs/generate.py --check  # fail if one is stale (the test suite does)
 
 Nothing in the reference is typed twice: sections come from the JSON Schemas; built-ins, functions
-of games, label styles, recipe keys, players and diagnostics from the tables that the compiler runs
-on.
+of games, label styles, words of templates, recipe keys, players and diagnostics from the tables
+that the compiler runs on.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from gamedsl.diagnostics import codes
 from gamedsl.ir.builtins import BUILTINS, Builtin
 from gamedsl.players.table import PLAYERS, player_spec
 from gamedsl.prompting.labels import STYLES
+from gamedsl.prompting.templates import construct_table, word_table
 from gamedsl.recipe.methods import METHODS, default_of, method_spec, table
 from gamedsl.recipe.schema import train_schema
 from gamedsl.runs.record_fields import FIELDS
@@ -84,6 +85,7 @@ def reference() -> Iterator[str]:
     yield from expressions()
     yield from calls()
     yield from labels()
+    yield from words()
     yield from recipe()
     yield from records()
     yield from players()
@@ -211,6 +213,19 @@ def labels() -> Iterator[str]:
     yield "\n## Styles of masked labels\n"
     rows = [(f"`{style.name}`", style.about) for style in STYLES.values()]
     yield from rows_of(("style", "labels"), rows)
+
+
+def words() -> Iterator[str]:
+    yield "\n## Words of templates\n"
+    yield "The names that a text under `prompts:` may use, by slot. Examples are of games with such"
+    yield "names; [language.md](language.md#prompts) explains the slots."
+    yield ""
+    yield from markdown_rows(word_table())
+    yield ""
+    yield "A template writes values by `{{ … }}`, and has `{% if … %}`, `{% for … in … %}` and"
+    yield "`{% set … = … %}`. A loop has one list, and none inside it. These constructs are known:"
+    yield ""
+    yield from markdown_rows(construct_table())
 
 
 def recipe() -> Iterator[str]:

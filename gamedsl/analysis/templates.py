@@ -16,7 +16,7 @@ from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
 from gamedsl.ir.types import SEAT, Record, plain
 from gamedsl.prompting.template_syntax import Broken, Mention, Parsed, locate, parse
-from gamedsl.prompting.templates import SCOPE, names_in, template_for, variables_before
+from gamedsl.prompting.templates import names_in, slots_of, template_for, variables_before
 
 _NONE: tuple[str, ...] = ()
 
@@ -113,21 +113,21 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
     span = locate(template, mention.start, mention.start + len(name))
     whole = locate(template, mention.start, mention.end)
     scope = names_in(slot, ir)
+    kind = scope.get(name)
     variables = {step.variable: step for step in reversed(_bindings(ir))}
     let = ir.lets_by_name.get(name)
-    if slot == "ask" and (name == "seen" or name in variables) and _is_of_a_view(
-        ir, template, mention, whole, problems
-    ):  # fmt: skip
+    events = name == "seen" or kind == "variable"
+    if kind is not None and events and _is_of_a_view(ir, template, mention, whole, problems):
         return
-    if name in scope:
+    if kind == "word":
         _check_part(ir, template, mention, span, problems)
-    elif any(param.name == name for param in ir.params) or name in ir.seats:
+    elif kind in ("param", "role"):
         entries = _entries(ir, name)
         if mention.attribute is not None and mention.attribute not in entries:
             _no_part(template, mention, entries, problems)
-    elif name in variables and slot == "ask":
+    elif kind == "variable":
         _check_variable(ir, template, mention, whole, variables[name], problems)
-    elif name in variables or any(row.name == name for row in SCOPE):
+    elif name in variables or slots_of(name):
         _not_here(ir, name, slot, span, name in variables, problems)
     elif let is not None or name in PAYOFF_WORDS:
         problems.add(
@@ -137,12 +137,10 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
             help="templates can name params, labels, roles and, in `ask`, earlier choices",
         )  # fmt: skip
     else:
-        known = {*scope, *ir.seats, *(param.name for param in ir.params)}
-        known |= set(variables) if slot == "ask" else set()
-        guess = did_you_mean(name, sorted(known))
+        guess = did_you_mean(name, sorted(scope))
         problems.add(
             "GD0512", f"there is nothing called `{name}`", span,
-            why=f"`{slot}` can name {', '.join(sorted(known))}",
+            why=f"`{slot}` can name {', '.join(sorted(scope))}",
             help=respell(span, guess),
         )  # fmt: skip
 
@@ -341,17 +339,14 @@ def _not_here(
     ir: GameIR, name: str, slot: str, span: Span, variable: bool, problems: Problems
 ) -> None:
     """Reports a name of other slots: an earlier choice outside `ask`, or a name of the table."""
-    slots = next((row.slots for row in SCOPE if row.name == name), ("ask",))
+    words = [word for word, kind in names_in(slot, ir).items() if kind == "word"]
+    slots = slots_of(name) or slots_of(name, "variable")
     if slot in slots and not variable:
         why = f"this game has {len(ir.seats)} role{'s' if len(ir.seats) != 1 else ''}"
         help = "write `others`"
     else:
         why = f"it belongs to {', '.join(f'`{other}`' for other in slots)}"
-        help = (
-            ""
-            if slot == "rules"
-            else f"in `{slot}` there are {', '.join(sorted(names_in(slot, ir)))}"
-        )
+        help = "" if slot == "rules" else f"in `{slot}` there are {', '.join(sorted(words))}"
     problems.add("GD0515", f"`{name}` has no meaning in `{slot}`", span, why=why, help=help)
 
 

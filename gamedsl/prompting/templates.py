@@ -10,14 +10,15 @@ without templates never loads it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Choose, walk_steps
+from gamedsl.tables.model import Table, text_columns
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -42,29 +43,83 @@ NODES = (
 SLOTS = ("rules", "who", "ask", "seen", "view")
 
 
+Kind = Literal["word", "param", "role", "variable"]
+"""The origin of a name: this table, the params, the seats, or the steps before the question."""
+
+
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name that templates may use, in which slots, and what it stands for."""
+    """A name that templates may use, in which slots, what it stands for, and an example. A row of
+    another kind than "word" stands for all names of that kind."""
 
     name: str
     slots: tuple[str, ...]
     about: str
+    example: str
+    kind: Kind = "word"
 
+
+_TO_A_SEAT = ("who", "ask", "seen", "view")
 
 SCOPE: tuple[Name, ...] = (
-    Name("labels", SLOTS, "the label of each option, by its name: `labels.stag`"),
-    Name("roles", SLOTS, "all roles as this game shows them, in order"),
-    Name("me", ("who", "ask", "seen", "view"), "the role that reads the prompt"),
-    Name("others", ("who", "ask", "seen", "view"), "the other roles, in order"),
-    Name("other", ("who", "ask", "seen", "view"), "the other of two roles"),
-    Name("options", ("ask",), "the labels to choose from, in the order drawn"),
-    Name("seen", ("ask",), "what has been seen, in order; each has `actor`, `choice` and `step`"),
-    Name("actor", ("seen",), "who chose"),
-    Name("choice", ("seen",), "the label of what was chosen, or what was drawn, shown or said"),
-    Name("view", ("view",), "what the view shows now, as text, by its titles: `view.board`"),
-)
-"""Besides these: params and role names in every slot, and in `ask` the variables chosen before;
-whoever has a view is told neither these nor what has been `seen`."""
+    Name(
+        "labels", SLOTS, "the label of each option, by the option's name",
+        "{{ labels.stag }} or {{ labels.hare }}",
+    ),
+    Name("roles", SLOTS, "all roles as this game shows them, in order", "{{ roles | join(', ') }}"),
+    Name("me", _TO_A_SEAT, "the role that reads the prompt", "You are {{ me }}."),
+    Name("others", _TO_A_SEAT, "the other roles, in order", "{{ others | join(' and ') }}"),
+    Name("other", _TO_A_SEAT, "the other role, in a game of two", "You face {{ other }}."),
+    Name(
+        "options", ("ask",), "the labels to choose from, in the order drawn",
+        "{{ options | join(', ') }}",
+    ),
+    Name(
+        "seen", ("ask",), "what has been seen, in order; each has `actor`, `choice` and `step`",
+        "{% for event in seen %}{{ event.actor }}: {{ event.choice }}. {% endfor %}",
+    ),
+    Name("actor", ("seen",), "who chose, or whom it is for; empty for nobody", "By {{ actor }}."),
+    Name(
+        "choice", ("seen",), "the label of what was chosen, or what was drawn, shown or said; "
+        "of a record also a field, `choice.price`", "It was {{ choice }}.",
+    ),
+    Name(
+        "view", ("view",), "what the view shows now, as text, by its titles",
+        "{{ view.pot }}",
+    ),
+    Name("a param", SLOTS, "its value; of a map also an entry", "{{ price.plus }}", "param"),
+    Name("a role", SLOTS, "this role as the game shows it", "{{ left }}", "role"),
+    Name(
+        "a variable", ("ask",), "what was bound before and is seen by who is asked; of several who "
+        "chose at once one, `call.left`; of a record also a field", "You called {{ call }}.",
+        "variable",
+    ),
+)  # fmt: skip
+"""All that templates may name. Whoever has a view is told neither variables nor what has been
+`seen`."""
+
+
+def word_table() -> Table:
+    """Returns the names that templates may use as a table, for the reference and for `explain`."""
+    rows = [
+        (
+            f"`{row.name}`" if row.kind == "word" else row.name,
+            ", ".join(f"`{slot}`" for slot in row.slots), row.about, f"`{row.example}`",
+        )
+        for row in SCOPE
+    ]  # fmt: skip
+    return Table(text_columns("name", "slots", "stands for", "example"), rows)
+
+
+def construct_table() -> Table:
+    """Returns the filters, tests and parts of `loop` that templates may use as a table."""
+    rows = [
+        ("a filter", "`{{ options | join(', ') }}`", FILTERS),
+        ("a test", "`{% if offer is defined %}`", TESTS),
+        ("a part of `loop`", "`{{ loop.index }}`", LOOP),
+    ]
+    found = [(head, ", ".join(f"`{one}`" for one in names), use) for head, use, names in rows]
+    return Table(text_columns("construct", "one of", "example"), found)
 
 
 class Fields(str):
@@ -78,12 +133,27 @@ class Fields(str):
         return self
 
 
-def names_in(slot: str, ir: GameIR) -> frozenset[str]:
-    """Returns the names of `SCOPE` that a slot may use in this game."""
-    two = len(ir.seats) == 2
-    return frozenset(
-        row.name for row in SCOPE if slot in row.slots and (row.name != "other" or two)
-    )
+def names_in(slot: str, ir: GameIR) -> dict[str, Kind]:
+    """Returns the names that a slot may use in this game, each with its kind: a variable wherever
+    some step binds it."""
+    of_kind: dict[Kind, Iterable[str]] = {
+        "param": (param.name for param in ir.params),
+        "role": ir.everyone,
+        "variable": (s.variable for s in walk_steps(ir.turns) if isinstance(s, Binding)),
+    }
+    found: dict[str, Kind] = {}
+    for row in SCOPE:
+        if slot in row.slots and (row.name != "other" or len(ir.seats) == 2):
+            for name in (row.name,) if row.kind == "word" else of_kind[row.kind]:
+                found.setdefault(name, row.kind)
+    return found
+
+
+def slots_of(name: str, kind: Kind = "word") -> tuple[str, ...]:
+    """Returns the slots in which a name of a kind has a meaning; none where there is no such
+    word."""
+    rows = (row for row in SCOPE if row.kind == kind and (kind != "word" or row.name == name))
+    return next((row.slots for row in rows), ())
 
 
 def variables_before(ir: GameIR, step: Choose) -> tuple[str, ...]:
