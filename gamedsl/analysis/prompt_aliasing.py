@@ -268,16 +268,20 @@ def _forgets(ir: GameIR, pair: Pair, witness: tuple[str, ...], problems: Problem
     if _asked_by_template(ir, pair, witness, problems):
         return
     entries, window = ir.views.get(pair.seat, ()), ir.windows.get(pair.seat)
-    span = window.span if window is not None else entries[0].span if entries else ir.span
+    span = entries[0].span if entries else window.span if window is not None else ir.span
+    events = "the last events" if window is not None else "no events"
+    notes = [Note(entry.span, "and this") for entry in entries[1:4]]
+    if entries and window is not None:
+        notes.append(Note(window.span, "so many of the last events"))
     problems.add(
         "GD0531", f"the {_prompt_source(ir, pair.seat)} of `{pair.seat}` forgets what may matter",
         span,
         severity="note",
-        why="what came before is not told" if window is not None else "this is told, and no events",
-        notes=tuple(Note(entry.span, "and this") for entry in entries[1:4]),
-        help="tell more of it, or accept it: policies that only see this are compared alone"
-        if window is not None
-        else "show what differs too, or accept it: policies that only see this are compared alone",
+        why=f"this is told, and {events}" if entries else "what came before is not told",
+        notes=tuple(notes),
+        help="show what differs too, or accept it: policies that only see this are compared alone"
+        if entries
+        else "tell more of it, or accept it: policies that only see this are compared alone",
         witness=witness,
     )  # fmt: skip
 

@@ -103,11 +103,19 @@ class PromptBounds:
     def _history(self, seat: str, step: Choose) -> int:
         """The text before the seat's name, the end of its last line included."""
         entries = self._ir.entries_at(seat, step.id)
-        if entries is None and seat in self._ir.windows:
-            most = most_in_prompts(self._ir, self._bounds, seat, self._lines, self._lines)
-            return self._bounded(most[step.id])
-        if entries is None:
-            return self._before(step, seat, self._lines)
+        if entries is not None:
+            beside = step.knows is None and seat in self._ir.windows
+            return self._view(seat, step, entries) + (self._window(seat, step) if beside else 0)
+        if seat in self._ir.windows:
+            return self._window(seat, step)
+        return self._before(step, seat, self._lines)
+
+    def _window(self, seat: str, step: Choose) -> int:
+        """The lines of the events that a window keeps."""
+        most = most_in_prompts(self._ir, self._bounds, seat, self._lines, self._lines)
+        return self._bounded(most[step.id])
+
+    def _view(self, seat: str, step: Choose, entries: tuple[Entry, ...]) -> int:
         texts = [self._entry(entry) for entry in entries]
         template = template_for(self._ir, "view", seat, self._ir.role_of[seat])
         if template is not None and step.knows is None:
@@ -173,10 +181,19 @@ class PromptBounds:
         turns, the longest event."""
         match step:
             case Show(value=value, readers=readers):
-                known = self._bounds.value(value)
-                found = self._value_length(readers, seat, None, value.type, known, "")
                 unbound = self._values.prompt_name("none")  # what is not bound yet can be shown
-                return [Event("", max(found, unbound))] if found else []
+                owners = self._ir.seats if step.by_seat else ("",)
+                whole = self._bounds.value(value)
+                known = whole.item if step.by_seat else whole
+                lengths = {
+                    owner: self._value_length(readers, seat, owner or None, step.type, known, "")
+                    for owner in owners
+                }
+                return [
+                    Event(self._roles[owner] if owner else "", max(found, unbound))
+                    for owner, found in lengths.items()
+                    if found
+                ]
             case Draw():
                 return self._drawn(step, seat)
             case Call():  # no bound is looked for where something is said or called

@@ -79,15 +79,15 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
 
 def _known_slot(ir: GameIR, template: Template, problems: Problems) -> bool:
     """Returns whether a seat reads this slot: either its events, or a view."""
-    unseen = template.slot == "seen" and len(ir.view) == len(ir.seats)
+    unseen = template.slot == "seen" and ir.views.keys() - ir.windows.keys() >= set(ir.seats)
     if not unseen and (template.slot != "view" or ir.view):
         return True
     problems.add(
         "GD0511", f"`{template.slot}` is no slot of this game",
         template.key_span or template.span,
         why="every role has a view, and is told no events" if unseen else "it has no `view:`",
-        help="write the slot `view`, or delete `view:`" if unseen else
-        "say what is shown: `view: [board]`",
+        help="write the slot `view`, or tell the last events too: `history: {last: 1}`"
+        if unseen else "say what is shown: `view: [board]`",
     )  # fmt: skip
     return False
 
@@ -297,7 +297,9 @@ def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
     match step:
         case Choose(actors=actors, joint=joint):
             return actors if joint else ()
-        case Show() | Call():
+        case Show(by_seat=by_seat):
+            return ir.seats if by_seat else ()
+        case Call():
             return ()
         case Draw(by_seat=True, per=per):
             return tuple(map(str, per[0]))

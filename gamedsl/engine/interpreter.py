@@ -222,7 +222,10 @@ class History(NamedMoves):
     def _show(self, op: flow.Reveal) -> int:
         step, value = op.step, self._state.value(op.step.value, self._me)
         self._state.bind(step.variable, value)
-        self._state.observe(step, self._me, "", value, step.value.type, name_of(value), self._me)
+        told = step.entries(value, self._kernel.ir.seats) if step.by_seat else (("", value),)
+        for seat, part in told:
+            owner = seat or self._me
+            self._state.observe(step, owner, seat, part, step.type, name_of(part), self._me)
         return self._place + 1
 
     def _consult(self, op: flow.CallFunction) -> int:

@@ -62,7 +62,7 @@ class HistoryTensor:
                 return None
         longest, bounds = 0, ProgramBounds(viewer.ir)
         for seat in seats:
-            length = bounds.total(partial(_events, seat=seat))
+            length = bounds.total(partial(_events, seat=seat, seats=seats))
             if length is None:
                 return None
             longest = max(longest, length)
@@ -84,11 +84,12 @@ class HistoryTensor:
             yield from block
 
 
-def _events(step: Step, seat: str) -> int:
+def _events(step: Step, seat: str, seats: tuple[str, ...]) -> int:
     """The most events that a step can be for a seat."""
     chooses = isinstance(step, Choose)
     return _most_events(
         step,
+        seats,
         lambda readers, owner: (
             (chooses and owner == seat) or may_read(readers, seat, owner or None)
         ),
@@ -103,9 +104,11 @@ def _kinds(step: Step, seats: tuple[str, ...]) -> list[Kind] | None:
         case Choose(actors=actors):
             options = zip(actors, step.options, strict=True)
             return [(step.id, seat, option.name) for seat, each in options for option in each]
-        case Show(value=value):
-            values = domain(value.type, seats)
-            return None if values is None else [(step.id, "", name_of(value)) for value in values]
+        case Show(type=type, by_seat=by_seat):
+            values = domain(type, seats)
+            names = None if values is None else [name_of(value) for value in values]
+            owners = seats if by_seat else ("",)
+            return names and [(step.id, owner, name) for owner in owners for name in names]
         case Draw(type=type):
             values = domain(type, seats)
             names = [name_of(value) for value in values or ()]
@@ -128,7 +131,7 @@ def _draw_kinds(step: Draw, names: list[str], seats: tuple[str, ...]) -> Iterato
                 yield step.id, owner, ":".join((*key[step.by_seat :], name))
 
 
-def _most_events(step: Step, tells: Callable[[Any, str], bool]) -> int:
+def _most_events(step: Step, seats: tuple[str, ...], tells: Callable[[Any, str], bool]) -> int:
     """The most events that one choice, draw or show can be for a reader. `tells(readers, owner)`
     says whether the reader sees the value of an owner."""
     match step:
@@ -140,8 +143,8 @@ def _most_events(step: Step, tells: Callable[[Any, str], bool]) -> int:
                 return prod(map(len, per)) * tells(readers, "")
             rest = prod(map(len, per[1:]))
             return rest * sum(tells(readers, seat) for seat in per[0])
-        case Show(readers=readers):
-            return int(tells(readers, ""))
+        case Show(readers=readers, by_seat=by_seat):
+            return sum(tells(readers, owner) for owner in (seats if by_seat else ("",)))
         case Do() | Pay() | Call() | Block() | Loop() | Stage():
             return 0
         case _:

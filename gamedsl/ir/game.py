@@ -174,8 +174,9 @@ class GameIR:
     scores: tuple[tuple[str, tuple[tuple[str, Expr], ...]], ...] = ()
     """Further streams, evaluated at the end: name, and each seat's expression."""
     view: tuple[tuple[str, tuple[Entry, ...]], ...] = ()
-    """What prompts tell a seat in place of the history of events, for each seat that has a declared
-    view, in seat order. It restricts what is told and is no rule: see `code_hash`."""
+    """What prompts tell a seat in place of events, or beside those of its window, for each seat
+    that has a declared view, in seat order. It restricts what is told and is no rule: see
+    `code_hash`."""
     history: tuple[tuple[str, Window], ...] = ()
     """The seats whose prompts leave out what is long ago, in seat order. As `view`, it restricts
     what is told, and is no rule."""

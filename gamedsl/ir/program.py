@@ -16,7 +16,7 @@ from typing import Any, Literal, assert_never
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.statements import EVERYONE, Place, Readers, State, Statement, write_of
-from gamedsl.ir.types import NO_RULE, UNLESS_NONE, Type
+from gamedsl.ir.types import NO_RULE, UNLESS_NONE, PerSeat, Type
 
 
 @dataclass(frozen=True)
@@ -201,10 +201,19 @@ class Show:
     readers: Readers
     span: Span = field(compare=False, repr=False)
     condition: Expr | None = None
+    by_seat: Literal[True] | None = field(default=None, metadata=UNLESS_NONE)
+    """Whether the value is a map of seats, each of which owns its entry; None: one value."""
 
     @property
     def type(self) -> Type:
-        return self.value.type
+        """The type of what is told at once: the value, or one entry of it."""
+        type = self.value.type
+        return type.of if self.by_seat and isinstance(type, PerSeat) else type
+
+    def entries(self, value: Any, seats: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+        """Returns the entries of a value that is told by seat. A value that is not bound has none
+        for every seat."""
+        return tuple(value.items()) if value is not None else tuple((seat, None) for seat in seats)
 
 
 @dataclass(frozen=True)

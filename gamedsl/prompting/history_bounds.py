@@ -23,7 +23,7 @@ def most_in_prompts(
     at which it decides; None without a bound. `others` weighs what the seat sees of its own step
     without its own reply."""
 
-    once = frozenset(never_repeated(ir.turns))
+    once = frozenset(never_repeated(ir.turns)) if seat not in ir.views else frozenset[str]()
 
     def weight(step: Step) -> int:
         return weigh(step, seat) if isinstance(step, Binding) else 0
@@ -97,9 +97,11 @@ def _token_weights(ir: GameIR, *, own: bool) -> Weigh:
             ]  # fmt: skip
             limit = 0 if step.said is None else step.said.max_tokens
             return limit * (len(seats) if step.joint else own and bool(seats))
-        if not isinstance(step, Show) or not may_read(step.readers, seat, None):
+        if not isinstance(step, Show):
             return 0
-        return longest * _count_texts(step.type, len(ir.everyone))
+        owners = ir.seats if step.by_seat else (None,)
+        seen = sum(may_read(step.readers, seat, owner) for owner in owners)
+        return seen and seen * longest * _count_texts(step.type, len(ir.everyone))
 
     return weigh
 

@@ -8,9 +8,10 @@ leaves out (`gamedsl.prompting.windows`).
 The system message holds the rules and how to answer. It is the same for all, so that prompts share
 a long prefix. The user message has the events, then the seat that is asked, then the possible
 answers; events are told in the third person, equally to all who saw them, and are shared as well. A
-seat that has a declared view reads that view, and no events. Invariants: a prompt depends on the
-game, the labels, the seat, the step and the seat's events, or its view, and on nothing else; in a
-masked game the default texts contain no payoff, no canonical name and no `about` of the game.
+seat that has a declared view reads that view, and below it the events of its window, if it has one.
+Invariants: a prompt depends on the game, the labels, the seat, the step and the seat's events, or
+its view and the events of its window, and on nothing else; in a masked game the default texts
+contain no payoff, no canonical name and no `about` of the game.
 
 Each part is a slot (`rules`, `seen.<variable>` or `view`, `who`, `ask.<variable>`) that the file
 may replace by a template; the defaults are plain Python, so that a game without templates never
@@ -119,18 +120,19 @@ class Prompter:
 
         `legal` are the canonical names of its options here; `seen` is every event that the seat has
         seen, in order. Equal arguments give equal text. A seat that has a declared view is told
-        what that shows of the `variables`, as `gamedsl.engine.kernel.State` has them, and nothing
-        of what it has seen; EvaluationError where an expression of it has no value. `before` is
-        what it was asked earlier, where the chat goes on.
+        what that shows of the `variables`, as `gamedsl.engine.kernel.State` has them, and of what
+        it has seen what its window holds; EvaluationError where an expression of it has no value.
+        `before` is what it was asked earlier, where the chat goes on.
         """
         if self.is_chat and step.knows is None:
             turns, left_out = self.windows.talk(seat, before)
             return self._chat(seat, step, legal, book, seen, turns, left_out)
         view = self.viewing.texts(seat, step, variables, book)
-        place = (seat, step.id, legal, book, seen if view is None else view)
+        told = self._told_events(seat, step, seen, view)
+        place = (seat, step.id, legal, book, seen if view is None else (view, told))
         known = self._cache.get(place)
         if known is None:
-            rules, form, *rest = self._parts(seat, step, legal, book, seen, view)
+            rules, form, *rest = self._parts(seat, step, legal, book, seen, view, told)
             between = "\n" if "\n" in rules.text else " "
             system = between.join(part.text for part in (rules, form) if part.text)
             made: Messages = (("system", system), ("user", _joined(rest)))
@@ -230,7 +232,17 @@ class Prompter:
                 new = self._first_message(seat, step, legal, book, seen, left_out)
             return (self._rules(seat, book), *new)
         view = self.viewing.texts(seat, step, variables, book)
-        return self._parts(seat, step, legal, book, seen, view)
+        told = self._told_events(seat, step, seen, view)
+        return self._parts(seat, step, legal, book, seen, view, told)
+
+    def _told_events(
+        self, seat: str, step: Choose, seen: Seen, view: tuple[str, ...] | None
+    ) -> Seen:
+        """Returns the events that one message tells a seat: of one that is shown a view those of
+        its window, and none where it knows what the step shows alone."""
+        if view is None:
+            return self.windows.visible(seat, seen)
+        return self.windows.beside_view(seat, seen) if step.knows is None else ()
 
     def _parts(
         self,
@@ -240,16 +252,13 @@ class Prompter:
         book: LabelBook,
         seen: Seen,
         view: tuple[str, ...] | None,
+        told: Seen,
     ) -> tuple[Part, ...]:
-        told = (
-            self._events(seat, self.windows.visible(seat, seen), book)
-            if view is None
-            else (self._view(seat, step, view, book),)
-        )
         return (
             self._rules(seat, book),
             self._form(step),
-            *told,
+            *((self._view(seat, step, view, book),) if view is not None else ()),
+            *self._events(seat, told, book),
             self._role(seat, book),
             self._ask(seat, step, legal, book, None if view is not None else seen),
         )

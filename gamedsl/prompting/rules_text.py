@@ -22,6 +22,8 @@ from gamedsl.ir.expr import (
     Const,
     Expr,
     Get,
+    LetCall,
+    LetMap,
     Me,
     Read,
     Table,
@@ -462,9 +464,24 @@ class _Writer:
         return f"one of {of}"
 
     def _show(self, step: Show) -> str:
+        if step.by_seat:
+            return self._show_by_seat(step)
         name, text = named(step.variable), self._say.text(step.value)
         who = self._audience(step.readers)
         return f"{who} told {text}" if name == text else f"{who} told {name}: {text}"
+
+    def _show_by_seat(self, step: Show) -> str:
+        """Returns the sentence for a map of which each seat is told its own entry, or all others
+        are."""
+        name, value = named(step.variable), step.value
+        if step.readers.kind == "others":
+            return f"each player is told the {name} of every other: {self._say.text(value)}"
+        if step.readers.kind == "test":
+            return f"{name} of each player: {self._say.text(value)}{self._hides(step.readers)}"
+        entry = _own_entry(value, step.type)
+        with self._say.spoken_of(IT):
+            own, text = f"{self._say.me.possessive} {name}", self._say.text(entry)
+        return f"each player is told {own}" + (f": {text}" if own != text else "")
 
     def _audience(self, readers: Readers) -> str:
         everyone = self._ir.everyone
@@ -962,6 +979,14 @@ def _masked_choice(ir: GameIR, step: Choose, shown_role: Mapping[str, str], way:
     return told[0].upper() + told[1:]
 
 
+def _own_entry(value: Expr, type: Type) -> Expr:
+    """Returns the entry of a map of seats for the seat that reads it."""
+    me = Me(SEAT, value.span)
+    if isinstance(value, LetMap):
+        return LetCall(type, value.span, value.name, (), me)
+    return Get(type, value.span, value, me)
+
+
 def _masked_secret(step: Draw | Show, shown_role: Mapping[str, str]) -> str:
     readers = step.readers
     what = "drawn" if isinstance(step, Draw) else "shown"
@@ -969,7 +994,7 @@ def _masked_secret(step: Draw | Show, shown_role: Mapping[str, str]) -> str:
         return f"Something is {what}, of which not all see the same."
     match readers.kind:
         case "owner":
-            each = isinstance(step, Draw) and step.by_seat
+            each = step.by_seat
             return f"Something is {what}{' for each player' if each else ''}, which only it sees."
         case "others":
             return f"Something is {what}, which all see but the one that it is for."

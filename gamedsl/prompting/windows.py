@@ -5,6 +5,9 @@ what came before the window is left out. A turn is what was new to a seat and wh
 chat, `last: 4` keeps the last four turns whole; in a prompt of one message it keeps all that
 followed from the seat's fourth last choice on. `since: notes` keeps what followed since the seat
 last said `notes`, and that: a summary stands for what came before it.
+
+Of a seat that has a view, which says what there is now, a window tells the recent events beside it,
+and nothing else of the history.
 """
 
 from __future__ import annotations
@@ -26,6 +29,10 @@ class Windows:
         """Returns the events that one message shows, of all that a seat has seen."""
         start = self._start(seat, seen)
         return (*self.outside(seen[:start]), *seen[start:]) if start else seen
+
+    def beside_view(self, seat: str, seen: Seen) -> Seen:
+        """Returns the events that stand beside the view of a seat: those of its window."""
+        return seen[self._start(seat, seen) :] if seat in self._ir.windows else ()
 
     def outside(self, seen: Seen) -> Seen:
         """Returns the events that no window leaves out."""

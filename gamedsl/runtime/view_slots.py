@@ -38,7 +38,9 @@ class Slot:
         return seat in self.choosers
 
 
-def slots_of(steps: Iterable[Binding], declared: Collection[str]) -> dict[tuple[str, Key], Slot]:
+def slots_of(
+    steps: Iterable[Binding], declared: Collection[str], seats: tuple[str, ...]
+) -> dict[tuple[str, Key], Slot]:
     """Returns the slots that steps fill, by variable and key. Steps that bind `declared` state fill
     none."""
     filling = [step for step in steps if step.variable not in declared]
@@ -48,7 +50,7 @@ def slots_of(steps: Iterable[Binding], declared: Collection[str]) -> dict[tuple[
             actors.setdefault(step.variable, set()).update(step.actors)
     slots: dict[tuple[str, Key], Slot] = {}
     for step in filling:
-        for slot in _slots_of(step, len(actors.get(step.variable, ())) > 1):
+        for slot in _slots_of(step, len(actors.get(step.variable, ())) > 1, seats):
             place = slot.variable, slot.key
             known = slots.get(place, slot)
             slots[place] = Slot(
@@ -61,7 +63,7 @@ def slots_of(steps: Iterable[Binding], declared: Collection[str]) -> dict[tuple[
     return slots
 
 
-def _slots_of(step: Binding, several: bool) -> Iterable[Slot]:
+def _slots_of(step: Binding, several: bool, seats: tuple[str, ...]) -> Iterable[Slot]:
     """Yields the slots of one step; `several` says that more than one seat chooses its variable."""
     match step:
         case Choose():
@@ -70,6 +72,9 @@ def _slots_of(step: Binding, several: bool) -> Iterable[Slot]:
                 key: Key = (seat,) if step.joint or several else ()
                 readers = (step.readers, seat)
                 yield Slot(step.variable, key, step.type, names, (readers,), choosers=(seat,))
+        case Show(by_seat=True):
+            for seat in seats:
+                yield Slot(step.variable, (seat,), step.type, (), ((step.readers, seat),))
         case Show() | Call():
             yield Slot(step.variable, (), step.type, (), ((step.readers, ""),))
         case Draw():

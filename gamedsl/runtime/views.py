@@ -143,7 +143,7 @@ class Viewer:
         self.types = {state.name: state.type for state in self.states}
         self._steps = {step.id: step for step in steps if isinstance(step, Binding)}
         self.knows = {step.id: step.knows for step in ir.steps if step.knows is not None}
-        self.slots = slots_of(self._steps.values(), self.types)
+        self.slots = slots_of(self._steps.values(), self.types, self.ir.seats)
         self.names = {
             (step.variable, option.value): option.name
             for step in ir.steps
@@ -220,7 +220,8 @@ class Viewer:
                 return slot, self._chosen(step, event.seat, event.name)
             case Show() | Call():
                 value = self._named(event.name, step.type, step.readers)
-                return self.slots[step.variable, ()], value
+                key = (event.seat,) if event.seat else ()
+                return self.slots[step.variable, key], value
             case Draw():
                 return self._filled_by_draw(step, event)
         assert_never(step)

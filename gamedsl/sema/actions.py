@@ -27,7 +27,7 @@ from gamedsl.sema.options import OptionSet, enough, enum_of, few, listed_values,
 from gamedsl.sema.roles import entries_by_seat, unknown_role
 from gamedsl.sema.scope import ArgumentName, Namespace, report_taken
 from gamedsl.sema.typer import Typer
-from gamedsl.sema.types import WORDS, Types
+from gamedsl.sema.types import WORDS, Types, is_collection_type
 from gamedsl.sema.values import NOTHING, syntax
 
 Body = Callable[[Mapping], tuple[Step, ...]]
@@ -179,9 +179,10 @@ class DeclaredActions:
         """Reads the values of an argument: a type by name, a union of types, or an expression."""
         text = node.text if isinstance(node, Scalar) else ""
         written = isinstance(node, Mapping | Sequence) or "|" in text or text.endswith(" or none")
+        written = written or is_collection_type(text)
         if written or text in WORDS or text in typer.names.broken:
             type = types.read(node)
-            return None if type is None else all_values(type, node.span)
+            return None if type is None else all_values(type, node.span, self.problems)
         tree = syntax(node, self.problems)
         return typer.expression(tree, me=True) if tree is not None else None
 

@@ -30,7 +30,7 @@ from gamedsl.ir.types import (
 from gamedsl.sema.graphs import graph_argument
 from gamedsl.sema.name_resolution import other_seats
 from gamedsl.sema.named_values import by_value, shared_value, value_of
-from gamedsl.sema.type_errors import report_arguments, report_shared_value
+from gamedsl.sema.type_errors import report_arguments, report_never_none, report_shared_value
 from gamedsl.sema.typing_context import TypingContext, never
 
 
@@ -51,6 +51,8 @@ def apply(
         arguments = tuple(_rank(context, argument) for argument in arguments)
         types = (WHOLE, WHOLE)
     result = row.rule(types)
+    if function in ("==", "!=") and report_never_none(context, node, function, arguments):
+        return never(node)
     if result is None:
         report_arguments(context, node, function, arguments)
         return never(node)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from gamedsl.frontend.source.nodes import Scalar
+from dataclasses import replace
+
+from gamedsl.frontend.source.nodes import Node, Scalar
+from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Do, Pay, Show, Step
+from gamedsl.ir.statements import OWNER
 from gamedsl.ir.types import PerSeat
 from gamedsl.sema.bindings import declare_variable
 from gamedsl.sema.payoffs import read_amounts
@@ -16,21 +20,37 @@ from gamedsl.sema.visibility import has_owner, read_step_readers
 def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
     """Reads `show:`, which tells seats the value of an expression."""
     name = step.get("as")
-    typed = context.expression(step.head.value)
+    typed = _read_shown(context, step.head.value, name)
     readers = read_step_readers(step.get("seen_by"), context.typer)
     if typed is None or not isinstance(name, Scalar):
         return None
     type, joint = typed.type, isinstance(typed.type, PerSeat)
     acts, help = context.acting is not None, "name who sees it"
-    owned = acts or (joint and readers.kind != "test")
-    if not has_owner(readers, name.text, step.span, owned, context.problems, help, acts=acts):
+    if not has_owner(
+        readers, name.text, step.span, acts or joint, context.problems, help, acts=acts
+    ):
         return None
     inner = type.of if isinstance(type, PerSeat) else type
     actors = context.names.seats if joint else ()
     if not declare_variable(context, name.text, inner, name.span, actors=actors, joint=joint):
         return None
     id = context.program.step_id(name.text)
-    return (Show(id, name.text, typed, readers, step.span, step.condition),)
+    by_seat = True if joint and not acts and OWNER in readers.locals else None
+    return (Show(id, name.text, typed, readers, step.span, step.condition, by_seat),)
+
+
+def _read_shown(context: StepContext, node: Node, name: Node | None) -> ir.Expr | None:
+    """Types what is shown. Of an expression over `me` where nobody acts, the help says how it gets
+    a value per role."""
+    with context.typer.context.collecting() as problems:
+        typed = context.expression(node)
+    own = f"own_{name.text}" if isinstance(name, Scalar) else "own_value"
+    written = node.text if isinstance(node, Scalar) else node.span.text
+    text = f"name it under `let`, `{own}: {written}`, and show `{own}`"
+    for problem in problems.found:
+        named = problem.code == "GD0303" and context.acting is None
+        context.problems.extend((replace(problem, help=text) if named else problem,))
+    return typed
 
 
 def read_do(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
-from gamedsl.diagnostics import Note
+from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -92,10 +92,10 @@ class NameResolver:
             case LoopName() as loop:
                 return ir.Read(loop.type, node.span, loop.variable)
             case TypeName() as declared:
-                if isinstance(expected, Set):
+                if isinstance(expected, Set) and declared.choices:
                     values = frozenset(value for _, value in declared.choices)
                     return ir.Const(Set(declared.type), node.span, values)
-                return all_values(declared, node.span)
+                return all_values(declared, node.span, context.problems)
             case StreamName(type=type):
                 return ir.Stream(type, node.span, node.id)
             case LetName() as let:
@@ -261,8 +261,15 @@ def takes(let: LetName, types: tuple[Type, ...]) -> bool:
     return all(map(fits, types, let.types))
 
 
-def all_values(declared: TypeName, span: Span) -> ir.Const:
-    """Returns all values of a declared type as a list, read at `span`."""
+def all_values(declared: TypeName, span: Span, problems: Problems) -> ir.Const:
+    """Returns all values of a declared type as a list, read at `span`. Reports a type of which no
+    list can be made."""
+    if not declared.choices and not isinstance(declared.type, Enum):
+        problems.add(
+            "GD0427", "it is not known which values there can be here", span,
+            why=f"{declared.type} has no bounds, or too many values to list",
+            help="write a collection of the state, or a type of fewer values",
+        )  # fmt: skip
     values = tuple(value for _, value in declared.choices)
     return ir.Const(List(declared.type, len(values)), span, values)
 

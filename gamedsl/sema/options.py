@@ -36,9 +36,10 @@ from gamedsl.ir.types import (
     range_type,
 )
 from gamedsl.ir.values import name_of
-from gamedsl.sema.scope import Namespace, TypeName, report_taken
+from gamedsl.sema.scope import Declared, Namespace, TypeName, report_taken
 from gamedsl.sema.type_errors import report_per_role
 from gamedsl.sema.typer import Typer
+from gamedsl.sema.types import Types, is_collection_type
 from gamedsl.sema.values import constant, read_items, syntax, why_undefined
 
 MAX_OPTIONS = 4096
@@ -147,14 +148,21 @@ def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
 
 
 def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
-    """Reads `0..5`, the name of a type, or an expression that gives the options during play."""
+    """Reads `0..5`, the name of a type, `set of T`, or an expression that gives the options in
+    play."""
     problems = typer.problems
-    known = typer.names.declared.get(node.text)
+    known: Declared | None = typer.names.declared.get(node.text)
+    if is_collection_type(node.text):
+        known = Types(typer).read(node)
+        if known is None:
+            return None
     if isinstance(known, TypeName):
         if not known.choices:
             missing = ir.Const(known.type, node.span, None)
-            listed_values(missing, known.type, ANYTHING, typer.names, problems)
-            return None
+            listed = listed_values(missing, known.type, ANYTHING, typer.names, problems)
+            if listed is None:
+                return None
+            return OptionSet(tuple(Choice(name_of(v), v) for v in listed[1]), known.type)
         choices = tuple(Choice(name, value) for name, value in known.choices)
         return OptionSet(choices, known.type)
     tree = syntax(node, problems)

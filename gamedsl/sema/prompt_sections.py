@@ -88,8 +88,9 @@ def read_history(
 ) -> tuple[tuple[str, Window], ...]:
     """Reads `history`: how much of it the prompts of each role tell.
 
-    Returns the window of each seat that has one, in seat order; `viewers` have a view instead.
-    A window for all is that of the seats with a history that ever say what it begins with.
+    Returns the window of each seat that has one, in seat order; `viewers` have a view. A window for
+    all is that of the seats that ever say what it begins with: of those without a view, where there
+    are some, as these are told events anyway.
     """
     if not isinstance(node, Mapping):
         return ()
@@ -103,19 +104,16 @@ def read_history(
         window = _window(node, types)
         if window is None:
             return ()
-        without_view = [seat for seat in names.everyone if seat not in with_view]
-        fitting = [seat for seat in without_view if _begins(window, spoken[seat])]
+        told = [seat for seat in names.everyone if seat not in with_view] or names.everyone
+        fitting = [seat for seat in told if _begins(window, spoken[seat])]
         if not fitting:
-            seat = without_view[0] if without_view else names.everyone[0]
-            place = node.entries[0].key.span
-            _check_window(seat, place, window, spoken[seat], with_view, problems)
+            _check_window(told[0], window, spoken[told[0]], problems)
         return tuple((seat, window) for seat in fitting)
     for entry, seats in entries_by_seat(node, "the history", found, names, problems):
         if isinstance(entry.value, Mapping):
             window = _window(entry.value, types)
             if window is not None and all(
-                _check_window(seat, entry.key.span, window, spoken[seat], with_view, problems)
-                for seat in seats
+                _check_window(seat, window, spoken[seat], problems) for seat in seats
             ):
                 found |= dict.fromkeys(seats, window)
     return tuple((seat, found[seat]) for seat in names.everyone if seat in found)
@@ -145,23 +143,9 @@ def _begins(window: Window, spoken: list[Choose]) -> bool:
     return window.since is None or any(step.variable == window.since for step in spoken)
 
 
-def _check_window(
-    seat: str,
-    place: Span,
-    window: Window,
-    spoken: list[Choose],
-    with_view: frozenset[str],
-    problems: Problems,
-) -> bool:
-    """Whether a seat can have a window; reported where it cannot. `spoken` are its open decisions,
-    `with_view` the seats that have a view."""
-    if seat in with_view:
-        problems.add(
-            "GD0533", f"`{seat}` is told a view, and no history", place,
-            why="there is none to leave something out of",
-            help=f"leave `{seat}` out of `view`, or of `history`",
-        )  # fmt: skip
-        return False
+def _check_window(seat: str, window: Window, spoken: list[Choose], problems: Problems) -> bool:
+    """Whether a seat can have a window; reported where it cannot. `spoken` are its open
+    decisions."""
     if _begins(window, spoken):
         return True
     said = list(dict.fromkeys(step.variable for step in spoken))

@@ -50,10 +50,12 @@ class VariableName:
 
 @dataclass(frozen=True, slots=True)
 class StateName:
-    """A declared state variable."""
+    """A declared state variable. `holds` says that it has a value at any time, whatever the params
+    are: one of its type from the start on."""
 
     type: Type
     span: Span
+    holds: bool = False
 
 
 @dataclass(frozen=True, slots=True)

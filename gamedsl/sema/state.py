@@ -83,7 +83,9 @@ class States:
                 self.types.names.broken.add(name)
                 continue
             found.append(state)
-            self.types.names.declared[name] = StateName(state.type, span)
+            written = entry.value if isinstance(entry.value, Mapping) else Mapping((), span)
+            holds = _is_collection(written) and not _may_be_unbound(state.start)
+            self.types.names.declared[name] = StateName(state.type, span, holds)
         return tuple(found)
 
     def read(self, entry: Entry) -> State | None:
@@ -259,6 +261,21 @@ class States:
             type = fitted.type
             value = fitted.value if isinstance(fitted, ir.Const) else value
         return value, type
+
+
+def _is_collection(written: Mapping) -> bool:
+    """Whether a variable is declared as a collection, whatever the params are."""
+    of = written.get("of")
+    named = isinstance(of, Scalar) and of.text.startswith(("set of ", "list of ", "bag of "))
+    named = named and not of.span.text.endswith(" or none")
+    return named or any(written.get(key) is not None for key in ("bag", "list", "set", "grid"))
+
+
+def _may_be_unbound(start: Any) -> bool:
+    """Whether a variable, or an entry of a map, begins without a value."""
+    if isinstance(start, dict) and not isinstance(start, BagValue):
+        return any(map(_may_be_unbound, start.values()))
+    return start is None
 
 
 def _widened(type: Type) -> Type:

@@ -13,14 +13,17 @@ from gamedsl.ir.builtins import BUILTINS, is_comparison
 from gamedsl.ir.types import (
     BOOL,
     WHOLE,
+    Bag,
     Bool,
     Enum,
+    Grid,
     List,
     Never,
     NoneType,
     Number,
     Option,
     PerSeat,
+    PerValue,
     Set,
     Type,
     fits,
@@ -54,7 +57,7 @@ def report_misfit(
         node.span,
         why=f"this is {typed.type}",
         notes=notes,
-        help=_conversion_fix(typed.type, wanted, node) or help,
+        help=_conversion_fix(typed, wanted, node) or help,
     )
 
 
@@ -102,7 +105,12 @@ def report_arguments(
         help = next(filter(None, (range_fix(a.name, a.type) for a in variables)), help)
     if BUILTINS[function].undefined == "by exponent" and isinstance(arguments[1].type, Number):
         help = "an exponent is a whole number, such as `2` or `-1`"
-    help = _set_operation(node, function, arguments) or _rounded(function, arguments) or help
+    help = (
+        _set_operation(node, function, arguments)
+        or _rounded(function, arguments)
+        or (_emptiness(arguments[0], "== 0", node) if function == "not" else "")
+        or help
+    )
     context.problems.add(
         "GD0305",
         f"`{usage}` does not take {given}",
@@ -133,6 +141,68 @@ def report_shared_value(
     )
 
 
+def report_never_none(
+    context: TypingContext, node: ast.Node, operator: str, arguments: Sequence[ir.Expr]
+) -> bool:
+    """Whether a collection is compared with none that is never none; reported if so."""
+    collections = [a for a in arguments if isinstance(a.type, _COLLECTIONS)]
+    if len(collections) != 1 or not any(isinstance(a.type, NoneType) for a in arguments):
+        return False
+    (found,) = collections
+    if not _never_none(context, found):
+        return False
+    if isinstance(found.type, PerSeat):
+        report_per_role(context, found)
+        return True
+    text = found.span.text
+    entry = f"compare an entry of it: `{text}[…] {operator} none`"
+    help = _emptiness(found, "== 0" if operator == "==" else "> 0", node) or entry
+    context.problems.add(
+        "GD0305", f"{_kind(found.type)} is never none", node.span,
+        why=f"`{text}` is {found.type}" if len(text) < 40 and "\n" not in text else "",
+        help=help,
+    )  # fmt: skip
+    return True
+
+
+_COLLECTIONS = (List, Set, Bag, Grid, PerSeat, PerValue)
+
+
+def _kind(type: Type) -> str:
+    """Returns what a collection is called, with its article."""
+    kinds = {List: "a list", Set: "a set", Bag: "a bag", Grid: "a grid", PerValue: "a map"}
+    return next(word for kind, word in kinds.items() if isinstance(type, kind))
+
+
+def _never_none(context: TypingContext, expr: ir.Expr) -> bool:
+    """Whether an expression has a value at any time, whatever the params are."""
+    match expr:
+        case ir.Read(name=name, type=type):
+            declared = context.names.declared.get(name)
+            is_map = isinstance(type, PerSeat | PerValue)
+            return isinstance(declared, StateName) and (declared.holds or is_map)
+        case ir.Get(of=of, key=key) if isinstance(of.type, PerSeat | PerValue):
+            while isinstance(of, ir.Get):
+                of = of.of
+            declared = context.names.declared.get(of.name) if isinstance(of, ir.Read) else None
+            holds = isinstance(declared, StateName) and declared.holds
+            return holds and not isinstance(key.type, Option)
+        case _:
+            return not _reads_params(context, expr) and not context.value(expr).none
+
+
+def _reads_params(context: TypingContext, expr: ir.Expr) -> bool:
+    """Whether an expression reads a param, which may be none in another game of the file."""
+    for part in ir.walk(expr):
+        if isinstance(part, ir.Const) and part.origin is not None:
+            return True
+        if isinstance(part, ir.LetCall | ir.LetMap):
+            body = context.lets.get(part.name)
+            if body is None or _reads_params(context, body):
+                return True
+    return False
+
+
 _SET_OPERATIONS = {"-": "difference", "+": "union"}
 
 
@@ -144,6 +214,15 @@ def _set_operation(node: ast.Node, function: str, arguments: Sequence[ir.Expr]) 
         return ""
     whole = f"{named}({', '.join(argument.span.text for argument in arguments)})"
     return substitute(node.span, whole, f"of sets and of cells write `{whole}`")
+
+
+def _emptiness(of: ir.Expr, test: str, node: ast.Node) -> Help:
+    """Returns the fix of a collection that stands for whether something is in it."""
+    if not isinstance(of.type, List | Set | Bag):
+        return ""
+    whole = f"size({of.span.text}) {test}"
+    state = "it is empty" if test == "== 0" else "something is in it"
+    return substitute(node.span, whole, f"that {state} is `{whole}`")
 
 
 def _rounded(function: str, arguments: Sequence[ir.Expr]) -> Help:
@@ -197,9 +276,11 @@ def _none_test(source: str) -> str:
     return "name it under `let`, and test it: `0 if x == none else …`"
 
 
-def _conversion_fix(type: Type, wanted: Type, node: ast.Node) -> Help:
+def _conversion_fix(typed: ir.Expr, wanted: Type, node: ast.Node) -> Help:
     """Returns the fix that makes a value of one type one of another; empty where there is none."""
-    text = node.span.text
+    type, text = typed.type, node.span.text
+    if isinstance(wanted, Bool) and (filled := _emptiness(typed, "> 0", node)):
+        return filled
     if isinstance(wanted, Number) and isinstance(type, Bool):
         if len(text) >= 60:
             return "write `1 if … else 0`"

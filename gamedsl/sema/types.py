@@ -85,6 +85,11 @@ _PART = re.compile(r"\bof\s| or none|\|")
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*\Z")
 
 
+def is_collection_type(text: str) -> bool:
+    """Whether a text names the type of a collection, such as `set of Card`."""
+    return _COLLECTION.match(text) is not None
+
+
 def part_of(scalar: Scalar, start: int, end: int) -> Scalar:
     """Returns characters `start` to `end` of a scalar, without the blanks around them."""
     text = scalar.text[start:end]
@@ -240,8 +245,11 @@ class Types:
         head = _COLLECTION.match(text)
         if head is not None:
             inner = self.type(part_of(scalar, head.end(), len(text)))
-            kinds: dict[str, Any] = {"set": Set, "list": List, "bag": Bag}
-            return None if inner is None else TypeName(kinds[head[1]](inner), (), scalar.span)
+            if inner is None:
+                return None
+            if head[1] == "set":
+                return self.of(Set(inner), scalar.span)
+            return TypeName(List(inner) if head[1] == "list" else Bag(inner), (), scalar.span)
         if limited := _TEXT.match(text):
             limit = self.number(part_of(scalar, *limited.span(1)), 1, MAX_TEXT)
             return None if limit is None else TypeName(Text(limit), (), scalar.span)

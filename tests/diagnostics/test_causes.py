@@ -15,6 +15,13 @@ from gamedsl.diagnostics.fixes import apply_edits
 HEAD = "game: case\nroles: [ann, bob]\n"
 TURN = "turns:\n  - {role: all, choose: move, from: [up, down]}\n"
 
+SETS = (
+    "state:\n  closed: {set: 1..3}\n  row: {list: 1..3, at_most: 2}\n"
+    "  deck: {per: role, bag: 1..3}\n  board: {grid: [2, 2], of: role or none}\n"
+    "  points: {per: role, start: 0}\n"
+)
+"""Collections, none of which is ever none."""
+
 CAUSES = {
     "a section of another tool": (
         "game: case\nplayers: [ann, bob]\n" + TURN + "payoffs: 1\n",
@@ -94,6 +101,51 @@ CAUSES = {
     "a whole number that may be a half": (
         HEAD + TURN + "let: {half: len(roles) / 2}\npayoffs: sum(1..half)\n",
         "GD0305", "a whole number is needed, and this may be any: `floor(half)`",
+    ),
+    "nobody acts in a loop over roles": (
+        HEAD + "turns:\n  - each: mover in cycle(roles)\n    at_most: 4\n    turns:\n"
+        "      - {choose: move, from: [up, down]}\npayoffs: 1\n",
+        "GD0102", "add `role: mover`",
+    ),
+    "nobody acts in a loop over some roles": (
+        HEAD + "turns:\n  - each: who in [bob, ann]\n    turns:\n      - each: n in [1, 2]\n"
+        "        turns:\n          - {say: word, max_tokens: 3}\n"
+        "payoffs: 1\non_invalid: {then: forfeit, pay: -1}\n",
+        "GD0102", "add `role: who`",
+    ),
+    "nobody acts in a loop over numbers": (
+        HEAD + "turns:\n  - {each: n in 1..2, choose: move, from: [up, down]}\npayoffs: 1\n",
+        "GD0102", "add `role: all`",
+    ),
+    "a set that is no truth": (
+        HEAD + SETS + "turns:\n  - {role: all, choose: move, from: [up, down], if: not closed}\n"
+        "payoffs: 1\n",
+        "GD0305", "that it is empty is `size(closed) == 0`",
+    ),
+    "a list that is no condition": (
+        HEAD + SETS + TURN + "let: {some: 1 if row and move.ann == up else 0}\npayoffs: some\n",
+        "GD0306", "that something is in it is `size(row) > 0`",
+    ),
+    "a set that is never none": (
+        HEAD + SETS + TURN + "payoffs: 1 if closed == none else 0\n",
+        "GD0305", "that it is empty is `size(closed) == 0`",
+    ),
+    "a bag that is never none": (
+        HEAD + SETS + TURN + "payoffs: 1 if deck.me != none else 0\n",
+        "GD0305", "that something is in it is `size(deck.me) > 0`",
+    ),
+    "a result that is never none": (
+        HEAD + SETS + TURN
+        + "let: {free: \"difference(1..3, closed)\"}\npayoffs: 1 if none == free else 0\n",
+        "GD0305", "that it is empty is `size(free) == 0`",
+    ),
+    "a grid that is never none": (
+        HEAD + SETS + TURN + "payoffs: 1 if board == none else 0\n",
+        "GD0305", "compare an entry of it: `board[…] == none`",
+    ),
+    "a map that is never none": (
+        HEAD + SETS + TURN + "payoffs: 1 if points == none else 0\n",
+        "GD0322", "take one role's: `points.me`, `points.other`, `points.ann`",
     ),
     "a field without bounds": (
         HEAD + "types: {Bid: {price: number, side: [left, right]}}\nstate: {bids: {set: Bid}}\n"
@@ -195,8 +247,39 @@ def test_the_shape_of_a_hidden_grid_is_known(reads: str, leaks: bool, tmp_path: 
     assert ("GD0440" in [d.code for d in errors(text, tmp_path)]) == leaks
 
 
+MAY_BE_NONE = {
+    "a variable": (
+        "", "  - {draw: hand, from: 2 of 1..3, seen_by: all, if: move.ann == up}\n", "hand",
+    ),
+    "state without a start": ("state: {kept: {of: set of 1..3}}\n", "", "kept"),
+    "an entry without a start": ("state: {kept: {per: role, of: list of 1..3}}\n", "", "kept.me"),
+    "a param": ("params: {order: [1, 2]}\n", "", "order"),
+    "what a param gives": (
+        "params: {order: [1, 2]}\nlet: {listed: order, turned: reversed(listed)}\n", "", "turned",
+    ),
+    "state by a param": ("params: {first: [1, 2]}\nstate: {kept: {start: first}}\n", "", "kept"),
+    "the parameter of a let": (
+        "let: {none_yet(x): x == none}\n", "", "none_yet([1]) or prev(move)",
+    ),
+}  # fmt: skip
+"""What may be none, or could with other params: declarations, a step, and the expression."""
+
+
+@pytest.mark.parametrize("name", MAY_BE_NONE)
+def test_what_may_be_none_is_compared(name: str, tmp_path: Path) -> None:
+    head, step, read = MAY_BE_NONE[name]
+    text = HEAD + head + TURN + step + f"payoffs: 1 if {read} == none else 0\n"
+    assert errors(text, tmp_path) == []
+
+
 @pytest.mark.parametrize("name", ["a count of a comparison", "cells without others",
-                                  "a whole number that may be a half"])  # fmt: skip
+                                  "a whole number that may be a half",
+                                  "nobody acts in a loop over roles",
+                                  "nobody acts in a loop over some roles",
+                                  "nobody acts in a loop over numbers",
+                                  "a set that is no truth", "a list that is no condition",
+                                  "a set that is never none", "a bag that is never none",
+                                  "a result that is never none"])  # fmt: skip
 def test_what_is_written_instead_is_right(name: str, tmp_path: Path) -> None:
     (found,) = errors(CAUSES[name][0], tmp_path)
     assert errors(apply_edits(found.span.source.text, found.edits), tmp_path) == []

@@ -66,7 +66,7 @@ class Steps(Chances):
     # what is told, changed and paid
 
     def show(self, acting: tuple[str, ...]) -> Step:
-        if self.chance(20) and (opened := self.show_all()):
+        if self.chance(20) and (opened := self.show_all(acting)):
             return opened
         named = [kind for _, kind in self.types if not isinstance(kind, Record | Cell)]
         kinds: list[Kind] = [Truth(), Whole(), Role(), *named]
@@ -84,15 +84,21 @@ class Steps(Chances):
         self.vars.append(Var(name, kind, readers, sure=sure, bound=True))
         return step
 
-    def show_all(self) -> Step | None:
-        """What all hold, told to all: bids that were sealed are opened."""
+    def show_all(self, acting: tuple[str, ...]) -> Step | None:
+        """What all hold, told to all: bids that were sealed are opened. Where nobody acts, perhaps
+        each is told its own alone, or what the others hold."""
         able = [v for v in self.whole_maps(REFEREE) if v.sure and not v.state]
         if not able:
             return None
         var = self.pick(able)
         name = self.fresh("open")
-        self.vars.append(Var(name, var.kind, "all", "role", self.seats))
-        return {"show": var.name, "as": name}
+        readers: Readers = "all"
+        step: Step = {"show": var.name, "as": name}
+        if not acting and self.chance(40):
+            step["seen_by"] = self.pick(["owner", "others"])
+            readers = "owner" if step["seen_by"] == "owner" else "nobody"
+        self.vars.append(Var(name, var.kind, readers, "role", self.seats))
+        return step
 
     def collect(self, acting: tuple[str, ...]) -> Step | None:
         """Something is added to a list that has room, or dropped from a collection that has it."""

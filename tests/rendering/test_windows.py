@@ -117,6 +117,56 @@ def test_single_message_starts_at_last_choices(tmp_path: Path) -> None:
         assert told == seen[-4:], "both choices of the last two rounds, whoever is first in order"
 
 
+DARK = """
+game: dark
+roles: [x, o]
+state:
+  board: {grid: [2, 2], of: role or none, seen_by: nobody}
+  known: {per: role, grid: [2, 2], of: role or none, seen_by: owner}
+view: [known.me]
+turns:
+  - {draw: wind, from: [north, south], seen_by: all}
+  - repeat: 2
+    turns:
+      - each: roles
+        turns:
+          - {choose: cell, from: empty(known.me), seen_by: owner}
+          - {do: "board[cell] = me", if: "board[cell] == none"}
+          - {show: "board[cell]", as: marked_by, seen_by: owner}
+          - {do: "known.me[cell] = marked_by"}
+payoffs: count(board, me) - count(board, other)
+"""
+
+
+def test_a_window_stands_beside_a_view(tmp_path: Path) -> None:
+    said = "prompts: {seen: {marked_by: 'That cell is now of {{ choice }}.'}}\n"
+    game = load(tmp_path, DARK + "history: {last: 1}\n" + said)
+    episode = game.env().reset(0)
+    (first,) = episode.decisions
+    assert "wind: " in first.messages[1][1], "nothing was chosen before"
+    for _ in range(3):
+        (decision,) = episode.decisions
+        episode.step({decision.seat: "0,0" if "0,0" in decision.labels else "0,1"})
+    (decision,) = episode.decisions
+    assert decision.messages[1][1].startswith(
+        "your known:\n    0 1\n  0 x .\n  1 . .\no chose 0,0.\nThat cell is now of x.\nYou are o.\n"
+    )
+
+
+def test_history_for_all_spares_viewers(tmp_path: Path) -> None:
+    text = DARK.replace("view: [known.me]", "view: {x: [known.me]}") + "history: {last: 1}\n"
+    assert set(load(tmp_path, text).ir.windows) == {"o"}
+    both = text.replace("{last: 1}", "{x: {last: 1}, o: {last: 1}}")
+    assert set(load(tmp_path, both).ir.windows) == {"x", "o"}
+
+
+def test_seen_templates_need_told_events(tmp_path: Path) -> None:
+    seen = DARK + "prompts: {seen: {marked_by: 'It is of {{ choice }}.'}}\n"
+    path = tmp_path / "dark.yaml"
+    path.write_text(seen, encoding="utf-8")
+    assert [d.code for d in compile_file(path).diagnostics if d.severity == "error"] == ["GD0511"]
+
+
 def test_a_window_is_rendering_and_no_rule(tmp_path: Path) -> None:
     whole = load(tmp_path, DILEMMA.replace("ROUNDS", "3"))
     narrow = load(tmp_path, DILEMMA.replace("ROUNDS", "3") + "history: {last: 1}\n")
@@ -138,7 +188,23 @@ def test_what_a_window_merges_is_found_by_enumeration(tmp_path: Path) -> None:
 @pytest.mark.parametrize("window", ["{last: 1}", "{last: 3}", "all"])
 def test_bounds_of_one_message_are_reached(tmp_path: Path, window: str) -> None:
     """The bound by the form of the program is the longest prompt, as enumeration has it."""
-    game = load(tmp_path, DILEMMA.replace("ROUNDS", "4") + f"history: {window}\n")
+    most, longest = lengths(load(tmp_path, DILEMMA.replace("ROUNDS", "4") + f"history: {window}\n"))
+    assert most == longest
+
+
+@pytest.mark.parametrize("turns", [1, 3])
+def test_bounds_count_a_window_beside_a_view(tmp_path: Path, turns: int) -> None:
+    view = DILEMMA.replace("ROUNDS", "4") + "view: [me]\n"
+    most, longest = lengths(load(tmp_path, view))
+    beside = lengths(load(tmp_path, f"{view}history: {{last: {turns}}}\n"))
+    assert (beside[0] - most, beside[1] - longest) == (turns * ROUND, turns * ROUND)
+
+
+ROUND = len("row chose c.\ncolumn chose c.\n")
+
+
+def lengths(game: Game) -> tuple[int, int]:
+    """Returns the bound of the prompts of a game, and the longest prompt of eight plays."""
     book = sample_book(game.ir)
     assert book is not None
     longest = max(
@@ -146,7 +212,7 @@ def test_bounds_of_one_message_are_reached(tmp_path: Path, window: str) -> None:
         for seed in range(8)
         for decision in played(game.env(), seed)
     )
-    assert PromptBounds(game.ir, book).most == longest
+    return PromptBounds(game.ir, book).most, longest
 
 
 def test_the_bound_does_not_grow_with_the_rounds(tmp_path: Path) -> None:

@@ -174,10 +174,15 @@ class Flows:
 
     def show(self, step: Show, here: Context) -> Visibility:
         """Checks a `show`. Returns who surely sees the value."""
-        sure = self.visibility(step.readers, here.scope, step.value.type, here.scope.me)
-        may = self.visibility(step.readers, here.scope, step.value.type, here.scope.me, sure=False)
+
+        def seen(*, sure: bool) -> Visibility:
+            by_seat, type = bool(step.by_seat), step.value.type
+            scope = here.scope
+            return self.visibility(step.readers, scope, type, scope.me, per_seat=by_seat, sure=sure)
+
+        sure = seen(sure=True)
         self.learn(step.variable, sure)
-        self.check_observers(step, here, may.any)
+        self.check_observers(step, here, seen(sure=False).any)
         self.check_test(step.readers, step.variable, here)
         return sure.with_roles(self.visibilities.visibility(step.value, here.scope).seats)
 

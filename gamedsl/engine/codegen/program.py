@@ -154,9 +154,17 @@ class ProgramWriter:
         lines(f"value = {code}")
         assignments.bind(lines, step.variable, "value")
         assignments.remember(lines, step.variable)
-        name = self._observations.name("value", step.value.type)
+        if step.by_seat:
+            absent = literal(tuple((seat, None) for seat in self._make.seats))
+            with lines.block(f"for seat, part in {absent} if value is None else value.items():"):
+                name = self._observations.name("part", step.type)
+                self._observations.log_event(
+                    lines, step, step.type, owner="seat", seat="seat", name=name, value="part"
+                )
+            return True
+        name = self._observations.name("value", step.type)
         self._observations.log_event(
-            lines, step, step.value.type, owner="s.me", seat="''", name=name, value="value"
+            lines, step, step.type, owner="s.me", seat="''", name=name, value="value"
         )
         return True
 

@@ -18,7 +18,8 @@ _LOOPS = ("repeat", "each", "until", "while")
 PARAM_KEYS = ("default", "type", "in", "about")
 """Keys that make a map the declaration of a param; any other map is a value."""
 
-_BINDS = re.compile(r"[a-z][a-z0-9_]*\s+in\s")
+_BINDS = re.compile(r"([a-z][a-z0-9_]*)\s+in\s")
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+")
 
 
 def check_steps(kind: str, root: Mapping, problems: Problems) -> None:
@@ -26,29 +27,52 @@ def check_steps(kind: str, root: Mapping, problems: Problems) -> None:
 
     Who acts in a protocol may be said by the file that uses it.
     """
-    for step, acted in _steps(root.get("turns"), kind != "game"):
+    roles = _role_words(root.get("roles"))
+    for step, acted, item in _steps(root.get("turns"), kind != "game", roles):
         _check_loop(step, problems)
         if not acted and step.get("role") is None and _heads(step) in _ASKING:
-            _nobody_chooses(step, problems)
+            _nobody_chooses(step, item or "all", problems)
     actions = root.get("actions")
     for entry in actions.entries if isinstance(actions, Mapping) else ():
         body = entry.value.get("turns") if isinstance(entry.value, Mapping) else None
-        for step, _ in _steps(body, True):
+        for step, _, _ in _steps(body, True):
             _check_loop(step, problems)
 
 
 def walk_steps(turns: Node | None) -> Iterator[Mapping]:
     """The steps of a `turns` list and the steps inside them, each before what is inside it."""
-    return (step for step, _ in _steps(turns, True))
+    return (step for step, _, _ in _steps(turns, True))
 
 
-def _steps(turns: Node | None, acted: bool) -> Iterator[tuple[Mapping, bool]]:
-    """Steps and the steps inside them, each with whether it is known who acts in it."""
+def _steps(
+    turns: Node | None, acted: bool, roles: frozenset[str] = frozenset(), item: str = ""
+) -> Iterator[tuple[Mapping, bool, str]]:
+    """Steps and the steps inside them, each with whether it is known who acts in it, and with the
+    name of the role that the innermost loop over `roles` has come to; empty where it has none."""
     for step in turns.items if isinstance(turns, Sequence) else ():
         if isinstance(step, Mapping):
-            inside = acted or _acts_in_turn(step.get("each"))
-            yield step, inside
-            yield from _steps(step.get("turns"), inside or step.get("role") is not None)
+            each = step.get("each")
+            inside = acted or _acts_in_turn(each)
+            of = _item_of_roles(each, roles) or item
+            yield step, inside, of
+            yield from _steps(step.get("turns"), inside or step.get("role") is not None, roles, of)
+
+
+def _role_words(section: Node | None) -> frozenset[str]:
+    """The words of an expression that stand for roles: their names, and those for several."""
+    items = section.items if isinstance(section, Sequence) else ()
+    entries = section.entries if isinstance(section, Mapping) else ()
+    names = {item.text for item in items if isinstance(item, Scalar)}
+    return frozenset({"roles", "others", *names, *(entry.key.text for entry in entries)})
+
+
+def _item_of_roles(each: Node | None, roles: frozenset[str]) -> str:
+    """The name that `each: mover in cycle(roles)` gives to a role; empty for all other loops."""
+    named = _BINDS.match(each.text) if isinstance(each, Scalar) else None
+    if named is None or not isinstance(each, Scalar):
+        return ""
+    words = set(_WORD.findall(each.text[named.end() :])) - {"cycle"}
+    return named[1] if words and words <= roles else ""
 
 
 def _acts_in_turn(order: Node | None) -> bool:
@@ -62,13 +86,13 @@ def _heads(step: Mapping) -> list[str]:
     return [entry.key.text for entry in step if entry.key.text in STEP_HEADS]
 
 
-def _nobody_chooses(step: Mapping, problems: Problems) -> None:
+def _nobody_chooses(step: Mapping, role: str, problems: Problems) -> None:
     problems.add(
         "GD0102",
         "`role` is missing",
         step.entries[0].key.span,
         why=f"a `{_heads(step)[0]}` step needs `role`, or an `each` of roles around it",
-        help=Fix("add `role: all`", add_entry(step.entries[0].key.span, "role: all")),
+        help=Fix(f"add `role: {role}`", add_entry(step.entries[0].key.span, f"role: {role}")),
     )
 
 

@@ -31,7 +31,7 @@ class LostLines:
         self._game, self._env, self._seating = game, env, seating
         role_of = env.ir.role_of
         self._seats = [seat for seat in env.seats if role_of[seat] in seating.learners]
-        self._by_position = set(self._seats) <= set(env.ir.views)
+        self._by_position = set(self._seats) <= env.ir.views.keys() - env.ir.windows.keys()
         """Whether prompts hold the position alone, and not how it came about."""
         if self._every is not None:
             try:

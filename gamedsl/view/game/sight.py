@@ -155,6 +155,10 @@ class _Noting:
                     self._note(step, owner, flows.outcome_visibility(step, own, owner), here)
             case Draw():
                 self._note(step, scope.me, flows.outcome_visibility(step, scope, scope.me), here)
+            case Show(by_seat=True):
+                for seat in seat_numbers(flows.visibilities.table.of(flows.ir.seats)):
+                    sight = flows.visibility(step.readers, scope, step.type, seat)
+                    self._note(step, seat, sight, here)
             case Show():
                 sight = flows.visibility(step.readers, scope, step.value.type, scope.me)
                 self._note(step, None, sight, here)
