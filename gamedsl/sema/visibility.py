@@ -116,7 +116,7 @@ def has_owner(
             why="`actor` is who acts in the step", help="name who sees it",
         )  # fmt: skip
         return False
-    fields = (inner for _, inner in readers.fields if inner.kind == "test")
+    fields = (inner for _, inner in readers.fields)
     return all(has_owner(inner, name, span, owned, problems, help, acts=acts) for inner in fields)
 
 
