@@ -29,7 +29,8 @@ what is true there:
     ends            whether the play is over
     fails           true: the last move meets what has no value
     refused         why the last reply is refused
-    knows           map of seat to its information set
+    knows           map of seat to what it has seen
+    keys            map of seat to the key of the information set in which it is asked
     alike, apart    map of seat to other moves, after which it has seen the same, or not
     says, omits     parts that the prompt of the first seat asked has, or has not
 

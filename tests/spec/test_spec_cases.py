@@ -177,6 +177,9 @@ def check_play(ir: Any, backend: str | None, play: dict[str, Any]) -> None:
                 assert episode.mistakes[-1].failure.reason == value
             case "knows":
                 assert {seat: episode.information(seat) for seat in value} == value
+            case "keys":
+                found = {d.seat: d.information_set for d in episode.decisions}
+                assert {seat: found.get(seat) for seat in value} == value
             case "alike" | "apart":
                 for seat, others in value.items():
                     other = reached(start(), others)
