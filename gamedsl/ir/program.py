@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, assert_never
 
 from gamedsl.diagnostics.spans import Span
-from gamedsl.ir.expr import Expr
+from gamedsl.ir.expr import Apply, Expr, Logic, Me, walk
 from gamedsl.ir.statements import EVERYONE, Place, Readers, State, Statement, write_of
 from gamedsl.ir.types import NO_RULE, UNLESS_NONE, PerSeat, Type
 
@@ -136,6 +136,34 @@ class Choose:
         """The question of the step: equal for steps that look the same to a seat which knows no
         more than `knows` shows."""
         return self.actors, self.joint, self.options, self.legal, self.moves, self.knows
+
+    @property
+    def asks_some(self) -> bool:
+        """Whether the step's condition is each actor's own, so that only some may be asked."""
+        parts = () if self.condition is None else walk(self.condition)
+        return self.joint and any(isinstance(part, Me) for part in parts)
+
+    @property
+    def among(self) -> Expr | None:
+        """Which of the actors of a joint step act, where an expression under `role` says so."""
+        return self._split_condition[0]
+
+    @property
+    def written_condition(self) -> Expr | None:
+        """The condition without who acts."""
+        return self._split_condition[1]
+
+    @cached_property
+    def _split_condition(self) -> tuple[Expr | None, Expr | None]:
+        match self.condition:
+            case Apply(function="in", arguments=(Me(), among)) if self.condition.span == among.span:
+                return among, None
+            case Logic(
+                op="and", left=rest, right=Apply(function="in", arguments=(Me(), among))
+            ) if self.condition.span == among.span:
+                return among, rest
+            case rest:
+                return None, rest
 
     @property
     def static(self) -> bool:

@@ -96,6 +96,9 @@ class Questions:
         """Returns who decides at the same time, where several do."""
         if not step.joint or len(step.actors) == 1:
             return ""
+        if step.asks_some:
+            verb = "reply" if step.said is not None else "choose"
+            return f"All who are asked {verb} at the same time."
         if step.said is not None:
             return "All reply at the same time."
         *first, last = (self._shown_role[seat] for seat in step.actors)

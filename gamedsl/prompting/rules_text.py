@@ -251,7 +251,7 @@ class _Writer:
 
     def _step(self, step: Step) -> Iterator[str]:
         """Yields the lines of one step; the first begins with a dash."""
-        test = step.condition
+        test = step.written_condition if isinstance(step, Choose) else step.condition
         head = "- " if test is None else f"- If {self._say.condition(test)}, "
         match step:
             case Choose():
@@ -324,6 +324,8 @@ class _Writer:
             return self._say.me.subject
         if step.actor is not None:
             return self._say.operand(step.actor)
+        if step.among is not None:
+            return f"each of {self._say.operand(step.among)}"
         if set(step.actors) == set(self._ir.seats):
             return "each player"
         return f"each of {self._seats(step.actors)}"

@@ -13,6 +13,8 @@ from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir import program
+from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.json_types import longest, readable
 from gamedsl.ir.program import Action, Choose, Do, Said, Step, walk_steps
 from gamedsl.ir.statements import ForEach, Place, Readers
@@ -43,11 +45,22 @@ MAX_TOKENS = 32_768
 @dataclass(frozen=True, slots=True)
 class Actors:
     """The seats that may act, whether all do at once (`joint`), and else who acts, where that is
-    worked out when the step is reached."""
+    worked out when the step is reached. Of several who act at once, `among` are those who do."""
 
     seats: tuple[str, ...]
     joint: bool
     actor: ir.Expr | None = None
+    among: ir.Expr | None = None
+
+    def condition(self, step: WrittenStep) -> ir.Expr | None:
+        """Returns when each of the seats acts at a step."""
+        if self.among is None:
+            return step.condition
+        me = ir.Me(SEAT, self.among.span)
+        own = ir.Apply(BOOL, self.among.span, "in", (me, self.among))
+        if step.condition is None:
+            return own
+        return ir.Logic(BOOL, self.among.span, "and", step.condition, own)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +92,7 @@ def read_choose(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | N
     return (
         Choose(
             context.program.step_id(bound.variable), bound.variable, actors.seats, actors.joint,
-            choices, type, step.span, condition=step.condition, actor=actors.actor,
+            choices, type, step.span, condition=actors.condition(step), actor=actors.actor,
             legal=options[0].legal, moves=options[0].moves, place=bound.place,
             readers=bound.readers, knows=knows, about=_question(step),
         ),
@@ -111,7 +124,7 @@ def read_say(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None
     return (
         Choose(
             context.program.step_id(bound.variable), bound.variable, actors.seats, actors.joint,
-            ((),) * len(actors.seats), type, step.span, condition=step.condition,
+            ((),) * len(actors.seats), type, step.span, condition=actors.condition(step),
             actor=actors.actor, place=bound.place, readers=bound.readers,
             said=Said(form, limit, valid), about=_question(step),
         ),
@@ -147,10 +160,7 @@ def read_actors(context: StepContext, item: Mapping) -> Actors | None:
         text = part.text if isinstance(part, Scalar) else ""
         named = seats if text == "all" else context.names.seats_of(text)
         if not named and len(items) == 1 and _is_computed(context, part):
-            typed = context.check(part, SEAT, "who acts")
-            if isinstance(typed, ir.Const):
-                return Actors((typed.value,), False)
-            return None if typed is None else Actors(seats, False, typed)
+            return _computed_actors(context, part)
         if not named:
             if text not in context.names.broken:
                 unknown_role(text, part.span, context.names, context.problems, "all")
@@ -161,11 +171,34 @@ def read_actors(context: StepContext, item: Mapping) -> Actors | None:
     return Actors(tuple(s for s in context.names.everyone if s in found), joint)
 
 
+def _computed_actors(context: StepContext, node: Node) -> Actors | None:
+    """Reads an expression that says who acts: a role, or several who act at once."""
+    typed = context.expression(node)
+    if typed is None:
+        return None
+    seats = context.names.seats
+    if element(typed.type) != SEAT:
+        typed = context.check(node, SEAT, "who acts")
+        if isinstance(typed, ir.Const):
+            return Actors((typed.value,), False)
+        return None if typed is None else Actors(seats, False, typed)
+    if any(isinstance(part, ir.Me) for part in ir.walk(typed)):
+        context.problems.add(
+            "GD0303", "`me` has no meaning here", node.span,
+            why="`me` is each of those who act at once",
+            help="name the role in turn: `each: mover in roles`, then `role: others(mover)`",
+        )  # fmt: skip
+        return None
+    if isinstance(typed, ir.Const):
+        return Actors(tuple(s for s in seats if s in elements(typed.value)), True)
+    return Actors(seats, True, among=typed)
+
+
 def _is_computed(context: StepContext, node: Node) -> bool:
     """Whether who acts is an expression: no bare name, or one that is declared."""
     if not isinstance(node, Scalar):
         return False
-    known = node.text in context.names.declared or node.text in ("me", "other")
+    known = node.text in context.names.declared or node.text in ("me", "other", "others")
     return known or not node.text.isidentifier()
 
 

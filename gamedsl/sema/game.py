@@ -20,7 +20,7 @@ from gamedsl.sema.direct_values import bind_values
 from gamedsl.sema.game_checks import check_acting_roles, check_assigned_state, check_game
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document, find
-from gamedsl.sema.params import Params
+from gamedsl.sema.params import Params, retype_roles
 from gamedsl.sema.payoffs import Payoffs, read_amounts, read_payoffs
 from gamedsl.sema.prompt_sections import (
     read_history,
@@ -103,6 +103,7 @@ class GameReader:
         params = Params(names, problems, what, root.span, self.given, names)
         folded = params.declare(root.get("params"))
         roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
+        retype_roles(names)
         referees = declare_referees(root.get("referees"), names, problems)
         types = Types(self.typer)
         types.declare(root.get("types"))

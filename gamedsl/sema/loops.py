@@ -66,8 +66,11 @@ def read_block(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
     if actors is None:
         return ()
     seats = actors.seats
-    if actors.joint:
-        items: ir.Expr = ir.Const(List(SEAT, len(seats)), role.span, seats)
+    items: ir.Expr
+    if actors.among is not None:
+        items = actors.among
+    elif actors.joint:
+        items = ir.Const(List(SEAT, len(seats)), role.span, seats)
     else:
         only = actors.actor or ir.Const(SEAT, role.span, seats[0])
         items = ir.Build(List(SEAT, 1), role.span, (only,))

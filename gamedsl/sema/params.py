@@ -8,7 +8,7 @@ among the names of whoever sets it.
 from __future__ import annotations
 
 from collections.abc import Mapping as Map
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
@@ -31,6 +31,7 @@ from gamedsl.ir.types import (
     Enum,
     List,
     Never,
+    PerSeat,
     PerValue,
     Set,
     Type,
@@ -375,3 +376,27 @@ def _alike(type: Type, value: Any, usual: Type) -> bool:
     if isinstance(type, List) and isinstance(usual, List):
         return value == () or _alike(type.of, value[0], usual.of)
     return fits(type, NUMBER) if fits(usual, NUMBER) else fits(type, usual)
+
+
+def retype_roles(names: Namespace) -> None:
+    """Gives the params of a game, which are read before its roles, the roles that they name: a list
+    of names of roles holds roles, and a map with a value for each role is a value per role."""
+    for name, declared in names.declared.items():
+        if isinstance(declared, ParamName) and names.seats:
+            type = _with_roles(declared.type, names.seats)
+            names.declared[name] = replace(declared, type=type)
+
+
+def _with_roles(type: Type, seats: tuple[str, ...]) -> Type:
+    """Returns a type with roles in the place of names that are all names of roles."""
+    match type:
+        case Enum(name="", members=members, values=None) if members and {*members} <= {*seats}:
+            return SEAT
+        case List(of=inner):
+            return replace(type, of=_with_roles(inner, seats))
+        case PerValue(key=key, of=inner):
+            inner = _with_roles(inner, seats)
+            every = isinstance(key, Enum) and {*key.members} == {*seats}
+            return PerSeat(inner) if every else PerValue(key, inner)
+        case _:  # params have no other types that hold names
+            return type

@@ -243,6 +243,9 @@ class _Outline:
         if step.joint:
             verb = "choose at once" if step.said is None else "say at once"
             who = "all" if set(step.actors) == set(ir.seats) else ", ".join(step.actors)
+            if step.among is not None:
+                who, rest = source_text(step.among), step.written_condition
+                condition = "" if rest is None else source_text(rest)
         elif len(seats) == 1:
             who, verb = step.actors[0], "chooses" if step.said is None else "says"
         else:
