@@ -237,6 +237,30 @@ GO = [
     go(5, "15/2", 50, (Walk("random", 20), Walk("random", 200, slow=True))),
 ]
 
+
+def nine_mens_morris(env: gamedsl.Env) -> Agreement:
+    place = numbers(*(arguments(name)[0] for name in env.reset().decisions[0].legal))
+
+    def action(seat: int, name: str) -> int:
+        points = list(map(place, arguments(name) if "(" in name else [name]))
+        return points[0] if len(points) == 1 else 24 + 24 * points[0] + points[1]
+
+    # Perfect information: as for tic-tac-toe.
+    return Agreement(action, information=None)
+
+
+NINE_MENS_MORRIS = [
+    Row(
+        "nine_mens_morris", "nine_mens_morris", spiel("nine_mens_morris"), nine_mens_morris,
+        (Walk("random", 20), Walk("random", 500, slow=True)),
+        rules="""
+Points row by row from the top. Nine men each; a mill takes a man that stands in none, or any if all
+do. Who has placed all men moves along a line, and with three men anywhere. Who has two men, or
+cannot move, loses 1; after 200 turns nobody does.
+""",
+    ),
+]  # fmt: skip
+
 DARK_HEX = [
     dark_hex(2, 2, False, histories=441, sets=(33, 101)),
     dark_hex(2, 2, True, histories=471, sets=(59, 35)),
@@ -691,7 +715,7 @@ with them information sets; with three, hardly ever.
 NEGOTIATION = [negotiation(3, 3, 5, 0), negotiation(1, 1, 2, 1 / 4)]
 
 ROWS = [
-    *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HEX, *Y, *GO, *DARK_HEX, *HANABI, *GOOFSPIEL,
-    *LIARS_DICE, *LEWIS_SIGNALING, *TRADE_COMM, *MATRIX, *REPEATED, *OTHERS, *NIM, *AUCTION,
-    *BLACKJACK, *BATTLESHIP, *NEGOTIATION,
+    *KUHN, *LEDUC, *TIC_TAC_TOE, *CONNECT_FOUR, *HEX, *Y, *GO, *NINE_MENS_MORRIS, *DARK_HEX,
+    *HANABI, *GOOFSPIEL, *LIARS_DICE, *LEWIS_SIGNALING, *TRADE_COMM, *MATRIX, *REPEATED, *OTHERS,
+    *NIM, *AUCTION, *BLACKJACK, *BATTLESHIP, *NEGOTIATION,
 ]  # fmt: skip

@@ -30,7 +30,7 @@ SLOW = {"first_price_auction", "jury", "leduc_poker", "repeated_prisoners_dilemm
         "repeated_stag_hunt", "running_total"}  # fmt: skip
 LARGER = {"bargaining", "battleship", "blackjack", "commons", "connect_four", "go",
           "guess_the_number", "hanabi", "hex", "iterated_prisoners_dilemma", "lewis_signaling",
-          "liars_dice", "negotiation", "nim", "pursuit",
+          "liars_dice", "negotiation", "nim", "nine_mens_morris", "pursuit",
           "serial_dictatorship", "small_hanabi", "small_hanabi_thinking", "small_hanabi_told",
           "small_hanabi_tools", "spread",
           "tic_tac_toe"}  # fmt: skip

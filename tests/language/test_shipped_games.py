@@ -117,6 +117,10 @@ PLAYS: list[tuple[str, str, str, list[Any]]] = [
     ("liars_dice", "", "1 2 raise(1,2) raise(1,5) liar", [1, -1]),
     ("liars_dice", "{faces: 2}", "1 2 raise(1,1) raise(1,2) raise(2,1) raise(2,2) liar", [1, -1]),
     ("nim", "{piles: [1, 2]}", "take(0,1) take(1,1) take(1,1)", [-1, 1]),
+    ("nine_mens_morris", "{men: 3}",
+     "place(a7) place(b6) place(d7) place(d6) place(g7) b6", [1, -1]),
+    ("nine_mens_morris", "{men: 3, turns: 7}",
+     "place(a7) place(b6) place(d7) place(d6) place(a4) place(g7) move(a7,g1)", [0, 0]),
     ("nim", "{piles: [1, 2], misere: false}", "take(0,1) take(1,1) take(1,1)", [1, -1]),
     ("pursuit", "{predators: 1, needed: 1, size: 3, horizon: 2}",
      "0,0 2,2 right up down left", [Fraction(-1, 2), Fraction(1, 2)]),
@@ -194,6 +198,11 @@ LEGAL = [
     ("liars_dice", "{faces: 2}", "1 2 raise(1,2)", "raise(2,1) raise(2,2) liar"),
     ("liars_dice", "{faces: 2}", "1 2 raise(2,2)", "liar"),
     ("nim", "{piles: [1, 2]}", "take(1,1)", "take(0,1) take(1,1)"),
+    ("nine_mens_morris", "{men: 4}",
+     "place(a7) place(b6) place(d7) place(d6) place(a4) place(f6)", "a7 d7 a4"),
+    ("nine_mens_morris", "{men: 4}",
+     "place(a7) place(b6) place(d7) place(d6) place(a4) place(g7) place(d5) place(g1)",
+     "move(d5,c5) move(d5,e5) move(a4,b4) move(a4,a1)"),
     ("small_hanabi", "", "red,1 red,2 blue,1 blue,2",
      "play(0) play(1) hint(player_2,blue) hint(player_2,1) hint(player_2,2)"),
     ("small_hanabi", "",
@@ -350,7 +359,8 @@ def test_a_protocol_is_used_by_two_games(protocol: str) -> None:
 
 LINES = {
     "prisoners_dilemma": 10, "stag_hunt": 10, "tic_tac_toe": 17, "connect_four": 8,
-    "kuhn_poker": 30, "leduc_poker": 50, "hanabi": 80, "small_hanabi_told": 50, "support": 50,
+    "kuhn_poker": 30, "leduc_poker": 50, "hanabi": 80, "nine_mens_morris": 50,
+    "small_hanabi_told": 50, "support": 50,
 }  # fmt: skip
 """Without blanks, comments and the texts of prompts: the targets of the language."""
 
