@@ -7,8 +7,8 @@ case of a diagnostic (`tests/diagnostics/cases/`). A map has a game and what mus
     files           further files beside it, by name
     params          params that are set
     errors          a code, or several: it is refused with these
-    notes           codes that it is noted or warned with
-    plays           plays of it; without any of these keys it must compile without a problem
+    notes           codes that it is noted or warned with; without this key, none
+    plays           plays of it
     same_rules      another file, of the same `rules_hash`
     other_rules     another file, of another
     same_prompts    whether the whole `hash` must be the same too (`true`, `false`)
