@@ -38,7 +38,6 @@ class Pair(NamedTuple):
     equal."""
 
     seat: str
-    keys: tuple[Hashable, Hashable]
     nodes: tuple[Node, Node]
     asks: tuple[Ask, Ask]
 
@@ -190,7 +189,7 @@ def _merged(sample: HistorySample) -> Iterator[Pair]:
         if len(ask.legal) > 1 and (messages := sample.prompts.of(node, ask)):
             before, other, asked = first.setdefault((ask.seat, messages), (key, node, ask))
             if before != key:
-                yield Pair(ask.seat, (before, key), (other, node), (asked, ask))
+                yield Pair(ask.seat, (other, node), (asked, ask))
 
 
 def _compared(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
@@ -201,9 +200,7 @@ def _compared(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     if found.lossless:
         yield Proof("told.harmless", HARMLESS, "enumerated", sample.extent)
         return
-    named = {
-        key_of(node.state, ask): (key, node, ask) for key, ((node, ask), *_) in sample.sets.items()
-    }  # fmt: skip
+    named = {key_of(node.state, ask): (node, ask) for (node, ask), *_ in sample.sets.values()}
     told: set[str] = set()
     for difference in found.differences:
         seat, keys = difference.seat, difference.information_sets
@@ -211,8 +208,8 @@ def _compared(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
         if code in told:
             continue
         told.add(code)
-        (one, node, ask), (other, after, asked) = (named[key] for key in keys)
-        pair = Pair(seat, (one, other), (node, after), (ask, asked))
+        (node, ask), (after, asked) = (named[key] for key in keys)
+        pair = Pair(seat, (node, after), (ask, asked))
         witness = _witness(sample, pair)
         report = _forgets if seat in sample.ir.limited_seats else _same_prompt
         report(sample.ir, pair, (*witness, difference.reason), problems)
