@@ -45,6 +45,17 @@ respond: tag
 on_invalid: {all: {retry: 1, then: forfeit, pay: -1}, judge: {then: void}}
 train: {model: tiny, games: 4, group_size: 4, steps: 1, adapters: per_role}
 """
+LASTING = """
+game: lasting
+roles: [ann, bob]
+state: {lessons: {of: text(30), lasts: run}}
+turns:
+  - {show: lessons, as: earlier, if: lessons != none}
+  - {role: all, choose: go, from: [x, y]}
+  - {role: ann, say: lessons, max_tokens: 6}
+payoffs: 1 if go.me == x else 0
+on_invalid: {then: forfeit, pay: 0}
+"""
 QUICK = {"first_wait": 0.01, "timeout": 30.0}
 
 
@@ -313,3 +324,14 @@ def test_the_key_is_in_nothing_that_is_written(
     whole = [out, err, caplog.text, *(path.read_text(encoding="utf-8") for path in files)]
     assert caplog.records
     assert not any("sk-secret" in text for text in whole)
+
+
+def test_evaluation_carries_no_memory_on(tmp_path: Path) -> None:
+    file, kept = write(tmp_path, LASTING), tmp_path / "kept"
+    command = ["eval", "random", "--game", str(file), "--games", "4", "--transcripts", str(kept)]
+    assert main([*command, "--format", "json"]) == 0
+    lines = [line for path in kept.iterdir() for line in path.read_text("utf-8").splitlines()]
+    episodes = [json.loads(line) for line in lines]
+    assert len(episodes) == 4
+    assert all(episode["memory"] == {} for episode in episodes)
+    assert all(episode["steps"][-1]["step"] == "lessons" for episode in episodes)
