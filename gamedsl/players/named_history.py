@@ -107,13 +107,21 @@ class _PathWalk:
                 self._choose()
             else:
                 return Reached(episode, tuple(self._path))
+        if self._left and episode.done and not self._passed:
+            raise HistoryError(
+                f"it never comes to `{self._left[0].text}`: the game is over before, and pays "
+                f"{self._paid()}"
+            )
         if self._left:
             passed = "; ".join(dict.fromkeys(self._passed)) or "nothing"
             raise HistoryError(
                 f"it never comes to `{self._left[0].text}`; on the way are: {passed}"
             )
-        paid = ", ".join(f"{seat} {amount}" for seat, amount in episode.payoffs.items())
-        raise HistoryError(f"nobody is asked after that: the game is over, and pays {paid}")
+        raise HistoryError(f"nobody is asked after that: the game is over, and pays {self._paid()}")
+
+    def _paid(self) -> str:
+        payoffs = self._episode.payoffs
+        return ", ".join(f"{seat} {amount}" for seat, amount in payoffs.items())
 
     def _draw(self) -> None:
         id, index = self._episode.drawing

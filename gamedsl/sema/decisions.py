@@ -255,7 +255,8 @@ def _check_own_writes(context: StepContext, moves: tuple[Action, ...]) -> bool:
             "GD0453", "roles that act at once write what is not their own", statement.span,
             why=f"each may write `{name}.me`" if own else f"`{name}` is one for all",
             notes=(Note(declared, "declared here"),) if declared else (),
-            help="write it in a `do:` step behind the choice",
+            help="store what the action does in state `per: role`, and write "
+            f"`{name}` in a `do:` step behind the choice",
         )  # fmt: skip
         return False
     return True

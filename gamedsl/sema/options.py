@@ -12,10 +12,12 @@ from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.abstract_values import ANYTHING, AbstractValue
-from gamedsl.ir.builtins import element
+from gamedsl.ir.builtins import element, functions
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.program import Action, Choice
@@ -36,11 +38,14 @@ from gamedsl.ir.types import (
     range_type,
 )
 from gamedsl.ir.values import name_of
-from gamedsl.sema.scope import Declared, Namespace, TypeName, report_taken
+from gamedsl.sema.scope import MEANINGS, Declared, Namespace, TypeName, report_taken
 from gamedsl.sema.type_errors import report_per_role
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types, is_collection_type
 from gamedsl.sema.values import constant, read_items, syntax, why_undefined
+
+_WORDS = (*MEANINGS, "actions", *functions())
+"""Names that mean something in every expression."""
 
 MAX_OPTIONS = 4096
 """Options of one decision."""
@@ -168,6 +173,7 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
     tree = syntax(node, problems)
     if tree is None:
         return None
+    _declare_listed_names(tree, typer.names)
     typed = typer.expression(tree, me=me)
     if isinstance(typed.type, Never):
         return None
@@ -201,6 +207,28 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
     if isinstance(of, Enum) and not of.name:
         of = enum_of(of.members, typer.names)
     return OptionSet(tuple(Choice(name_of(v), v) for v in dict.fromkeys(elements(value))), of)
+
+
+def _declare_listed_names(tree: ast.Node, names: Namespace) -> None:
+    """Declares the names of the lists in an expression, such as `[raise, fold] if open else
+    [fold]`, where they mean nothing yet: as in a plain list, they are options. A name that is
+    nearly another one is taken for a misspelt one."""
+    found: dict[str, Span] = {}
+    for part in ast.walk(tree):
+        items = part.items if isinstance(part, ast.Display) and part.kind == "list" else ()
+        words = {item.id: item.span for item in items if isinstance(item, ast.Name)}
+        known = [*names.all(), *names.broken, *names.members, *found]
+        if len(words) == len(items) and all(_is_new(w, known) for w in words if w not in found):
+            found |= {word: span for word, span in words.items() if word not in found}
+    if found and names.seats:
+        enum_of(tuple(found), names)
+        for word, span in found.items():
+            names.members.setdefault(word, span)
+
+
+def _is_new(word: str, known: list[str]) -> bool:
+    """Whether a name means nothing yet, and is not nearly one that does."""
+    return word not in (*_WORDS, *known) and did_you_mean(word, known) is None
 
 
 def listed_values(

@@ -148,6 +148,8 @@ def test_replies_in_words_are_named(capsys):
         ("answer=fold", "it never comes to `answer=fold`; on the way are: first.card (J, Q, K); "
                         "second.card (Q, K); first.open (check, bet); second.reply (check, bet)"),
         ("reply=bet, answer=fold", "the game is over, and pays first -1, second 1"),
+        ("reply=bet, answer=fold, open=bet", "it never comes to `open=bet`: the game is over "
+                                             "before, and pays first -1, second 1"),
     ],
 )  # fmt: skip
 def test_bad_histories_list_what_is_possible(at, told, capsys):

@@ -6,7 +6,8 @@ Every node knows where it was written; nothing here has a type or a meaning yet
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from gamedsl.diagnostics.spans import Span
@@ -84,6 +85,16 @@ class Display(Located):
 
 Node = Literal | Name | Operator | Conditional | Attribute | Index | Call | Comprehension | Display
 """An expression."""
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Yields an expression and every expression inside it, each before its parts."""
+    yield node
+    for part in fields(node):
+        value = getattr(node, part.name)
+        for inner in value if isinstance(value, tuple) else (value,):
+            if isinstance(inner, Node):
+                yield from walk(inner)
 
 
 # statements of `do:`; places are expressions, and `gamedsl.sema.statements` says which can be one
