@@ -2,7 +2,8 @@
 
 What has been met in some history can happen, however few histories were gone through. Of what has
 not, it is said that it never happens only where all were. Only what stands in the game's own file
-is looked at: a library is written for many games.
+is looked at: a library is written for many games. Nor is what the params switch off: the file is
+written for other values of them too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, assert_never
 
 from gamedsl.analysis.history_sample import HistorySample
+from gamedsl.analysis.live_code import LiveCode
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Span
@@ -87,18 +89,19 @@ def check_reachability(sample: HistorySample, problems: Problems) -> Iterator[Pr
 def sites_of(ir: GameIR) -> Iterator[Site]:
     """Yields all that may happen, in the game's own file."""
     found: dict[object, Site] = {}
-    for site in (*_steps(ir), *_branches(ir), *_conditions(ir)):
+    live = LiveCode(ir)
+    for site in (*_steps(live), *_branches(ir, live), *_conditions(ir, live)):
         if site.span.source is ir.span.source:
             found.setdefault((site.span, site.key), site)
     yield from found.values()
 
 
-def _steps(ir: GameIR) -> Iterator[Site]:
-    for step in walk_steps(ir.turns):
+def _steps(live: LiveCode) -> Iterator[Site]:
+    for step in live.steps:
         match step:
             case Choose():
                 yield Site(step.span, f"the choice `{step.variable}`", "GD0473", ("step", step.id))
-                for action in step.moves:
+                for action in live.actions(step):
                     key = "action", action.span, action.name
                     what, inside = f"the action `{action.name}`", (action.when, action.body)
                     spans = [e.span for e in expressions_in(inside)]
@@ -119,12 +122,12 @@ def _steps(ir: GameIR) -> Iterator[Site]:
                 assert_never(step)
 
 
-def _branches(ir: GameIR) -> Iterator[Site]:
+def _branches(ir: GameIR, live: LiveCode) -> Iterator[Site]:
     told = _view_lets(ir)
-    lets = tuple(let.body for let in ir.lets if let.name not in told)
-    parts = (ir.turns, ir.end, lets, ir.payoffs, ir.scores)
-    for part in expressions_in(parts):
+    for part in live.expressions(without=told):
         if isinstance(part, If) and _depends(part.test) and not _asks_for_none(part.test):
+            if live.decided(part.test) is not None:
+                continue
             for branch in (b for b in (part.then, part.other) if not _is_none(b)):
                 yield Site(branch.span, "this branch", "GD0474", ("entered", branch.span))
         if isinstance(part, Table):
@@ -144,11 +147,13 @@ def _view_lets(ir: GameIR) -> set[str]:
     return names
 
 
-def _conditions(ir: GameIR) -> Iterator[Site]:
-    if ir.end is not None and _depends(ir.end):
+def _conditions(ir: GameIR, live: LiveCode) -> Iterator[Site]:
+    if ir.end is not None and _depends(ir.end) and live.decided(ir.end) is None:
         yield Site(ir.end.span, "`end`", "GD0475", ("entered", ir.end.span))
-    for step in walk_steps(ir.turns):
-        if isinstance(step, Loop) and step.until is not None and _depends(step.until):
+    for step in live.steps:
+        if not isinstance(step, Loop) or step.until is None or live.decided(step.until) is not None:
+            continue
+        if _depends(step.until):
             yield Site(
                 step.until.span, "the end of this loop", "GD0475", ("entered", step.until.span)
             )

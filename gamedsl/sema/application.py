@@ -53,6 +53,9 @@ def apply(
     result = row.rule(types)
     if function in ("==", "!=") and report_never_none(context, node, function, arguments):
         return never(node)
+    live = tuple(map(context.live, arguments)) if result is None else arguments
+    if live != arguments:
+        return apply(context, node, function, live)
     if result is None:
         report_arguments(context, node, function, arguments)
         return never(node)

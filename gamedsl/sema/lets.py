@@ -91,7 +91,9 @@ def typed_lets(typer: Typer) -> tuple[Let, ...]:
         if isinstance(declared, LetName) and declared.name not in lets:
             if declared.slot and declared.type is None:
                 continue
-            typer.let_type(declared, declared.span)
+            forgiven = declared.type is None and declared in typer.context.forgiven
+            with typer.context.switched_off(forgiven):
+                typer.let_type(declared, declared.span)
             for one in (declared, *declared.instances):
                 body = typer.context.lets.get(one.name, NOTHING)
                 parameters = tuple(p.id for p in one.parameters)

@@ -253,6 +253,7 @@ class NameResolver:
                 body = missing if let.body is None else self.infer(let.body, None)
                 let.type, let.per_seat = body.type, self.context.uses_me
             self.context.lets[let.name] = body
+            self.context.typed_lets.append(let)
         return let.type
 
 

@@ -124,6 +124,9 @@ class Typer:
         shaped = self.shaped(typed, wanted)
         if isinstance(shaped.type, Never) or fits(shaped.type, wanted):
             return shaped
+        live = self.context.live(typed)
+        if live is not typed:
+            return self.fitted(live, wanted)
         value = value_of(typed)
         if value is typed:
             return shaped
@@ -241,9 +244,11 @@ class Typer:
             first, second = node.operands
             what = f"an operand of `{node.op}`"
             left = require_truth(self.context, first, self.infer(first), what)
-            right = self.under(first, node.op == "and", second, None)
-            right = require_truth(self.context, second, right, what)
-            return ir.Logic(BOOL, node.span, node.op, left, right)
+            is_dead = self.context.settled(left) is (node.op == "or")
+            with self.context.switched_off(is_dead) as wrong:
+                right = self.under(first, node.op == "and", second, None)
+                right = require_truth(self.context, second, right, what)
+            return left if wrong.errors else ir.Logic(BOOL, node.span, node.op, left, right)
         operands = self.operands(node)
         if node.op == "neg" and isinstance(node.operands[0], ast.Literal):
             number = operands[0]
@@ -288,8 +293,16 @@ class Typer:
 
     def conditional(self, node: ast.Conditional, expected: Type | None) -> ir.Expr:
         test = require_truth(self.context, node.test, self.infer(node.test), "the condition")
-        then = self.under(node.test, True, node.then, expected)
-        other = self.under(node.test, False, node.other, expected or then.type)
+        holds = self.context.settled(test)
+        with self.context.switched_off(holds is False) as wrong:
+            then = self.under(node.test, True, node.then, expected)
+        if wrong.errors:
+            other = self.under(node.test, False, node.other, expected)
+            return other if expected is None else self.fitted(other, expected)
+        with self.context.switched_off(holds is True) as wrong:
+            other = self.under(node.test, False, node.other, expected or then.type)
+        if wrong.errors:
+            return then if expected is None else self.fitted(then, expected)
         if expected is not None:
             then, other = self.fitted(then, expected), self.fitted(other, expected)
         elif isinstance(other.type, Set) and isinstance(then.type, List):
@@ -300,6 +313,8 @@ class Typer:
             worth, others = value_of(then), value_of(other)
             type = join(worth.type, others.type)
             then, other = (worth, others) if type is not None else (then, other)
+        if type is None and holds is not None:
+            return then if holds else other
         if type is None:
             self.problems.add(
                 "GD0305",

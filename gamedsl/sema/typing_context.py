@@ -16,6 +16,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.abstract_values import AbstractValue
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.game import Let
 from gamedsl.ir.types import NEVER, SEAT, Type
 from gamedsl.sema.narrow import Facts
@@ -49,6 +50,10 @@ class TypingContext:
         parts are being read. They come before all names but those in `locals`."""
         self.known: Mapping[str, AbstractValue] = {}
         """What is known of those variables and arguments, by their names in the IR."""
+        self.typed_lets: list[LetName] = []
+        """The lets that have been typed, in order."""
+        self.forgiven: set[LetName] = set()
+        """Lets that were read where errors are not those of the game: what params switch off."""
         self._set_aside: list[Problems] = []
         """The problems found before those that are collected by themselves."""
         self.untyped = False
@@ -80,6 +85,26 @@ class TypingContext:
         self.uses_me = True
         return ir.Me(SEAT, span)
 
+    def settled(self, test: ir.Expr) -> bool | None:
+        """Returns the value that params give to a test; None for one that reads anything else, or
+        no param."""
+        parts = list(ir.walk(test))
+        if not any(isinstance(part, ir.Const) and part.origin is not None for part in parts):
+            return None
+        if any(isinstance(part, (*ir.PLAY, ir.Local)) for part in parts):
+            return None
+        try:
+            value = evaluate(test, Scope(seats=self.names.seats))
+        except EvaluationError:
+            return None
+        return value if isinstance(value, bool) else None
+
+    def live(self, expr: ir.Expr) -> ir.Expr:
+        """Returns the branch of a conditional that params choose; any other expression as it is."""
+        while isinstance(expr, ir.If) and (holds := self.settled(expr.test)) is not None:
+            expr = expr.then if holds else expr.other
+        return expr
+
     def declares(self, name: str) -> bool:
         """Whether a name means something without the type that is expected at its place."""
         return (
@@ -100,13 +125,31 @@ class TypingContext:
 
     @contextmanager
     def collecting(self) -> Iterator[Problems]:
-        """Collects the problems found now by themselves, and not among those of the game."""
+        """Collects the problems found now by themselves, and not among those of the game. Where
+        there are errors, lets that were typed now are typed anew where they are next read, so that
+        theirs are not lost there; if nothing else reads them, they are forgiven."""
         saved, self.problems = self.problems, Problems()
         self._set_aside.append(saved)
+        found, known = self.problems, len(self.typed_lets)
         try:
-            yield self.problems
+            yield found
         finally:
             self.problems = self._set_aside.pop()
+            for let in self.typed_lets[known:] if found.errors else ():
+                let.type, let.types = None, ()
+                self.forgiven.add(let)
+
+    @contextmanager
+    def switched_off(self, is_dead: bool) -> Iterator[Problems]:
+        """Types what params switch off (`is_dead`), and yields what is wrong with it, which is not
+        reported; what is typed otherwise is reported, and nothing is yielded of it."""
+        if not is_dead:
+            yield Problems()
+            return
+        with self.collecting() as found:
+            yield found
+        if not found.errors:
+            self.problems.extend(found.found)
 
     @contextmanager
     def let_body(self, let: LetName, parameters: dict[str, Type]) -> Iterator[None]:
