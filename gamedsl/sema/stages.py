@@ -50,8 +50,8 @@ from gamedsl.sema.library import find, given_params
 from gamedsl.sema.step_context import StepContext
 from gamedsl.sema.visibility import read_step_readers
 
-MAX_DEPTH = 4
-"""Games inside each other."""
+MAX_DEPTH = 8
+"""Games inside each other, the outermost counted."""
 
 
 def read_stage(context: StepContext, node: Node, name: Scalar) -> tuple[program.Step, ...]:
@@ -92,10 +92,12 @@ def _build(context: StepContext, name: Scalar, given: dict[str, Entry]) -> GameI
     """Builds the game of a stage; None (and diagnostics) where it is wrong or inside itself."""
     stages, problems = context.program.stages, context.problems
     chain = (*stages.chain, *context.chain)
-    if name.text in chain or len(chain) >= MAX_DEPTH + 4:
+    if name.text in chain or len(chain) >= MAX_DEPTH:
         problems.add(
             "GD0405",
-            f"the game `{name.text}` uses itself",
+            f"the game `{name.text}` uses itself"
+            if name.text in chain
+            else f"games use each other more than {MAX_DEPTH} deep",
             name.span,
             why=" → ".join((*chain, name.text)),
             help="delete this step, or write the steps themselves",

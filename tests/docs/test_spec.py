@@ -12,7 +12,7 @@ from tests.spec.rule_cases import read_chapters, references
 ROOT = Path(__file__).parents[2]
 SPEC = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
 LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
-RULE = re.compile(r'- <a id="([\d.]+)"></a>\*\*([\d.]+)\*\* [A-Z`*].*[.:)]')
+RULE = re.compile(r'- <a id="([\d.]+)"></a>\*\*([\d.]+)\*\* [A-Z`*].*[.:)*]')
 
 
 def rules() -> list[str]:
@@ -55,7 +55,8 @@ def test_rules_are_numbered_in_order() -> None:
 
 def test_every_rule_has_a_test() -> None:
     tested = [rule for _, chapter in read_chapters() for rule, found in chapter.items() if found]
-    assert tested == rules()
+    withdrawn = set(re.findall(r"\*\*([\d.]+)\*\* \*Withdrawn\.\*$", SPEC, re.MULTILINE))
+    assert tested == [rule for rule in rules() if rule not in withdrawn]
 
 
 def test_cases_stand_in_the_file_of_their_chapter() -> None:
