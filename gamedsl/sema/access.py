@@ -25,6 +25,7 @@ from gamedsl.ir.types import (
     Seat,
     Tuple,
     Type,
+    Union,
     domain,
     fits,
     plain,
@@ -97,6 +98,16 @@ def _report_no_field(context: TypingContext, key: ast.Name, record: Record) -> N
 
 def _report_no_role(context: TypingContext, node: ast.Attribute, of: ir.Expr) -> None:
     """Reports a name after a point that is neither a role nor a field."""
+    kind = plain(of.type)
+    records = [one for one in kind.of if isinstance(one, Record)] if isinstance(kind, Union) else []
+    if any(record.index(node.name.id) is not None for record in records):
+        context.problems.add(
+            "GD0324", f"not every value here has the field `{node.name.id}`", node.name.span,
+            why=f"this is {kind}",
+            help="choose from one record for all, in which a field may be none, such as "
+            f"`{node.name.id}: 1..3 or none`",
+        )  # fmt: skip
+        return
     key, guess = node.name, did_you_mean(node.name.id, [*context.names.seats, "me", "other"])
     place = context.names.role_spans.get(guess) if guess else None
     whole = ""

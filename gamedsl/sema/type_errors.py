@@ -28,6 +28,7 @@ from gamedsl.ir.types import (
     Type,
     fits,
     has_text,
+    join,
     plain,
     valued,
 )
@@ -108,6 +109,7 @@ def report_arguments(
     help = (
         _set_operation(node, function, arguments)
         or _rounded(function, arguments)
+        or _per_role(function)
         or (_emptiness(arguments[0], "== 0", node) if function == "not" else "")
         or help
     )
@@ -203,6 +205,17 @@ def _reads_params(context: TypingContext, expr: ir.Expr) -> bool:
     return False
 
 
+def _per_role(function: str) -> str:
+    """Returns how the argument of `argmax` and the like gets a value per role."""
+    if not BUILTINS[function].usage.endswith("(values per role)"):
+        return ""
+    return (
+        f"name the value of one role under `let`, such as `own: bid.me`, and write "
+        f"`{function}(own)`; in a `let` with parameters, compare instead: "
+        "`bid.me > max(bid[r] for r in others)`"
+    )
+
+
 _SET_OPERATIONS = {"-": "difference", "+": "union"}
 
 
@@ -212,6 +225,9 @@ def _set_operation(node: ast.Node, function: str, arguments: Sequence[ir.Expr]) 
     kinds = [plain(argument.type) for argument in arguments]
     if named is None or not all(isinstance(kind, List | Set) for kind in kinds):
         return ""
+    held = [kind.of for kind in kinds if isinstance(kind, List | Set)]
+    if join(*held) is None:
+        return "they hold different types: choose from a type that has both, such as `A | B`"
     whole = f"{named}({', '.join(argument.span.text for argument in arguments)})"
     return substitute(node.span, whole, f"of sets and of cells write `{whole}`")
 

@@ -82,7 +82,12 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
                 held.append(typer.expression(tree, me=True, locals=locals))
                 continue
         if not named:
+            held_by = names.declared.get(text) if not variables else None
             help = "write `owner` for who acts in this step, or an expression over `me`"
+            if _holds_a_seat(held_by):
+                help = f"write an expression over `me`: `seen_by: me == {text}`"
+            elif not variables:
+                help = "write `per: role` and `seen_by: owner`, or an expression over `me`"
             unknown_role(text, item.span, names, problems, *WORDS, help=help)
         seats += [seat for seat in named if seat not in seats]
     ordered = tuple(seat for seat in names.everyone if seat in seats)
