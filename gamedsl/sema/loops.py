@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gamedsl.bounds.loop_bounds import pass_bound
 from gamedsl.diagnostics.spans import Span
-from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.abstract_values import ANYTHING, NATURAL, AbstractValue, Interval, number_in
 from gamedsl.ir.builtins import element
@@ -30,6 +30,9 @@ MAX_PASSES = 100_000
 
 LOOP_KEYS = ("repeat", "each", "count", "until", "while", "at_most")
 """The keys of a step that belong to its loop; what is left is the body, if it has no `turns`."""
+
+_BINDING = ("choose", "say", "draw", "deal", "as", "gives")
+"""The keys of a step that name what it binds."""
 
 _CYCLE = re.compile(r"cycle\((.+)\)\Z", re.DOTALL)
 _ITEM = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s+in\s+(.+)\Z", re.DOTALL)
@@ -101,7 +104,9 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
     if stays is not None:
         in_turn = each is not None and order.name is None
         outside = replace(context, acting=None) if in_turn else context
+        context.names.inside.update(_bound_inside(step.item))
         condition, learned = outside.condition(stays.value)
+        context.names.inside.clear()
         facts |= learned
     if order.name is None and each is not None:
         seats = _possible_seats(context, order.items)
@@ -126,6 +131,21 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
             condition=condition,
         ),
     )  # fmt: skip
+
+
+def _bound_inside(item: Mapping) -> Iterator[tuple[str, Span]]:
+    """Yields the names that the steps of a loop bind, and the options that they list."""
+    for entry in item:
+        value = entry.value
+        if entry.key.text in _BINDING and isinstance(value, Scalar):
+            yield value.text, value.span
+        elif entry.key.text == "from" and isinstance(value, Sequence | Mapping):
+            options = [e.key for e in value] if isinstance(value, Mapping) else list(value)
+            yield from ((node.text, node.span) for node in options if isinstance(node, Scalar))
+        elif entry.key.text == "turns" and isinstance(value, Sequence):
+            for inner in value:
+                if isinstance(inner, Mapping):
+                    yield from _bound_inside(inner)
 
 
 def _read_until(

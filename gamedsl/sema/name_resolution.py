@@ -335,6 +335,9 @@ def _report_no_me(context: TypingContext, node: ast.Node, message: str) -> None:
     )
 
 
+UNTIL = "`while` is tested before the first pass; `until: …` is tested after each"
+
+
 def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
     """Reports a name that means nothing, unless its declaration was reported."""
     name = node.id
@@ -357,6 +360,11 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
     if name in context.names.later:
         why, help = "not known yet", f"params are worked out in order: move `{name}` up"
         notes = (Note(context.names.later[name], "declared here"),)
+    cause = f"name {name}"
+    if name in context.names.inside:
+        why, help = "not bound before the loop", UNTIL
+        notes = (Note(context.names.inside[name], "bound in its passes"),)
+        cause = "names bound in the passes of a loop"
     if any(name in enum.members for enum in context.names.enums):
         why, notes = "several decisions have this option", ()
         help = _qualified(context, name, "compare it with a variable, such as `move == …`")
@@ -367,7 +375,7 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         why=why,
         help=help,
         notes=notes,
-        cause=f"name {name}",
+        cause=cause,
     )  # fmt: skip
     return never(node)
 

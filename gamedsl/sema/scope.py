@@ -164,6 +164,9 @@ class Namespace:
     """The variables of loops by their names, one for each type, shared by all scopes of a game."""
     later: dict[str, Span] = field(default_factory=dict)
     """Params that stand further down, which a param above them may not read."""
+    inside: dict[str, Span] = field(default_factory=dict)
+    """What the steps of a loop bind, and its options, while its `while` is read, which is tested
+    before them."""
 
     def all(self) -> Iterable[str]:
         """Yields every name, for suggestions."""

@@ -6,10 +6,8 @@ on one side only is declared in the row's `Agreement` and nowhere else.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from functools import reduce
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -603,11 +601,11 @@ def battleship(
     histories: int | None = None,
     sets: tuple[int, ...] | None = None,
 ) -> Row:
-    kinds: dict[str, int] = {"": 0, "across,": 1, "down,": 2}
+    kinds = {"": 0, "across": 1, "down": 2}
 
     def action(seat: int, name: str) -> int:
-        way, row, column = re.fullmatch(r"(\D*)(\d+),(\d+)", name).groups()
-        return kinds[way] * rows * columns + int(row) * columns + int(column)
+        *way, row, column = name.split(",")
+        return kinds["".join(way)] * rows * columns + int(row) * columns + int(column)
 
     sizes, values = (";".join(map(str, each)) for each in (ships, worth))
     theirs = (
@@ -676,8 +674,11 @@ def drawn(state: Any) -> list[list[str]]:
 
 
 def negotiation(items: int, letters: int, symbols: int, again: float) -> Row:
-    def written(digits: Iterable[str], base: int) -> int:
-        return reduce(lambda number, digit: number * base + int(digit), digits, 0)
+    def written(digits: Sequence[str], base: int) -> int:
+        number = 0
+        for digit in digits:
+            number = number * base + int(digit)
+        return number
 
     def action(seat: int, name: str) -> int:
         if name.startswith("keep"):

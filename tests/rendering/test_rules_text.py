@@ -104,6 +104,11 @@ def test_what_a_param_decides_is_left_out() -> None:
     assert f"{shot}, written row,column." in rules(often)
 
 
+def test_and_within_or_stands_in_brackets() -> None:
+    told = rules(gamedsl.load("go", params={"size": 3}).ir)
+    assert "is r or ((cell p of board) is nobody and for every n of around(p), " in told
+
+
 def test_stages_loops_and_ends_are_told() -> None:
     stage = replace(gamedsl.load("repeated_prisoners_dilemma").ir, labels=Labels("plain"))
     assert "  - 5 times:\n    - A round of prisoners dilemma is played:" in rules(stage)
