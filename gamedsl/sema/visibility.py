@@ -95,7 +95,7 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
         return Readers("seats", ordered, span=node.span)
     me = ir.Me(SEAT, node.span)
     held += [ir.Const(SEAT, node.span, seat) for seat in ordered if len(ordered) == 1]
-    parts = [ir.Apply(BOOL, seat.span, "==", (me, seat)) for seat in held]
+    parts: list[ir.Expr] = [ir.Apply(BOOL, seat.span, "==", (me, seat)) for seat in held]
     if len(ordered) > 1:
         listed = ir.Const(List(SEAT, len(ordered)), node.span, ordered)
         parts.append(ir.Apply(BOOL, node.span, "in", (me, listed)))
