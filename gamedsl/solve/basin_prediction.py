@@ -223,29 +223,57 @@ def _same(flow: GradientFlow, rows_BL: Array, profile: Mapping[str, str]) -> Arr
 
 
 def _first_change(
-    flow: GradientFlow, start_L: Array, targets_TL: Array, profile: Mapping[str, str]
-) -> tuple[Array, Array]:
+    flow: GradientFlow, start_L: Array, targets_TL: Array, profile: Mapping[str, str], *,
+    nearest: bool = False,
+) -> tuple[Array, Array]:  # fmt: skip
     """The points, on the way to each target, where the outcome first changes (T, L); whether it
     does at all (T).
 
     A grid of 10 points finds the interval, three rounds of 6 narrow it to 1/2000. Targets are drawn
-    in a little, since nothing moves away from a probability of exactly 1.
+    in a little, since nothing moves away from a probability of exactly 1. With `nearest`, only the
+    point that is nearest to the start is wanted, and what lies beyond it is left out.
     """
     import numpy as np
 
     way_TL = 0.998 * (targets_TL - start_L)
+    far_T = np.abs(way_TL).max(axis=1)
     low, high = np.zeros(len(targets_TL)), np.ones(len(targets_TL))
-    changed = np.zeros(len(targets_TL), dtype=bool)
-    for points in (10, 6, 6, 6):
-        fractions = low[:, None] + (high - low)[:, None] * np.arange(1, points + 1) / points
-        mixed = start_L + fractions[:, :, None] * way_TL[:, None, :]
-        same = _same(flow, mixed.reshape(-1, start_L.size), profile).reshape(fractions.shape)
-        found = ~same.all(axis=1)
-        changed |= found
-        first = np.where(found, np.argmin(same, axis=1), points - 1)
-        width = (high - low) / points
-        low, high = low + first * width, low + (first + 1) * width
-    return start_L + high[:, None] * way_TL, changed
+
+    def search(live: Array, points: int, chunk: int) -> Array:
+        """Narrows the intervals of some targets to one of `points` equal parts; returns those of
+        them in which a change was found. It looks at a chunk of points at a time, from the start
+        on, and no further than a change; the others' last part is kept."""
+        width = (high[live] - low[live]) / points
+        part = np.full(len(live), points - 1)
+        left, changed = np.arange(len(live)), np.zeros(len(live), dtype=bool)
+        for first in range(0, points, chunk):
+            steps = np.arange(first + 1, min(first + chunk, points) + 1)
+            of = live[left]
+            fractions = low[of][:, None] + (high - low)[of][:, None] * steps / points
+            mixed = start_L + fractions[:, :, None] * way_TL[of][:, None, :]
+            same = _same(flow, mixed.reshape(-1, start_L.size), profile).reshape(fractions.shape)
+            found = ~same.all(axis=1)
+            part[left[found]] = first + np.argmin(same[found], axis=1)
+            changed[left[found]] = True
+            left = left[~found]
+            if nearest and changed.any():
+                most = ((low[live] + (part + 1) * width) * far_T[live])[changed].min()
+                beyond = (low[live] + steps[-1] * width) * far_T[live]
+                left = left[beyond[left] <= most]
+            if not len(left):
+                break
+        low[live], high[live] = low[live] + part * width, low[live] + (part + 1) * width
+        return live[changed]
+
+    everyone = np.arange(len(targets_TL))
+    changed = search(everyone, 10, 2)
+    for _ in range(3):
+        live = changed
+        if nearest and len(live):
+            live = live[(low * far_T)[live] <= (high * far_T)[live].min()]
+        if len(live):
+            search(live, 6, 6)
+    return start_L + high[:, None] * way_TL, np.isin(everyone, changed)
 
 
 def _margin(
@@ -253,7 +281,8 @@ def _margin(
 ) -> tuple[float | None, Array | None]:
     import numpy as np
 
-    points_TL, changed = _first_change(flow, start_L, _targets(flow, start_L), profile)
+    targets_TL = _targets(flow, start_L)
+    points_TL, changed = _first_change(flow, start_L, targets_TL, profile, nearest=True)
     if not changed.any():
         return None, None
     change = np.where(changed, np.abs(points_TL - start_L).max(axis=1), np.inf)

@@ -138,6 +138,31 @@ def test_tipping_start_is_minimal():
     assert predict_basin(tree, at(tree, past[0], past[2])).text != result.text
 
 
+@pytest.mark.parametrize("name", ["stag_hunt", "ultimatum", "tiny_hanabi"])
+def test_nearest_change_is_that_of_all_targets(name):
+    """Leaving out what lies beyond the nearest change found so far changes no result."""
+    tree = tabulate(gamedsl.load(name).env())
+    weights = {info.key: range(2, 2 + len(info.actions)) for info in tree.info_sets}
+    start = {
+        info.key: {
+            action: weight / sum(weights[info.key])
+            for action, weight in zip(info.actions, weights[info.key], strict=True)
+        }
+        for info in tree.info_sets
+    }
+    flow, row = GradientFlow(tree, coupling_matrix(tree, "shared")), as_row(tree, start)
+    profile = predict_basin(tree, start, "shared").profile
+    targets = module._targets(flow, row)
+    points, changed = module._first_change(flow, row, targets, profile)
+    distance = np.where(changed, np.abs(points - row).max(axis=1), np.inf)
+    near, margin = distance.argmin(), distance.min()
+    points, changed = module._first_change(flow, row, targets, profile, nearest=True)
+    assert changed[near]
+    assert np.isfinite(margin)
+    assert np.abs(points[near] - row).max() == margin
+    assert np.abs(points[changed] - row).max(axis=1).min() == margin
+
+
 def test_coupling_matrices():
     tree = matrix_tree(*STAG_HUNT)
     assert coupling_matrix(tree, "independent").tolist() == [[1, 0], [0, 1]]
