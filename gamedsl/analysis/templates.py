@@ -297,10 +297,8 @@ def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
     match step:
         case Choose(actors=actors, joint=joint):
             return actors if joint else ()
-        case Show(by_seat=by_seat):
+        case Show(by_seat=by_seat) | Call(by_seat=by_seat):
             return ir.seats if by_seat else ()
-        case Call():
-            return ()
         case Draw(by_seat=True, per=per):
             return tuple(map(str, per[0]))
         case Draw(place=place):

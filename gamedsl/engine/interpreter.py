@@ -31,7 +31,7 @@ from gamedsl.ir.builtins import exact, values
 from gamedsl.ir.evaluate import Budget, SpentError, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Settlement, amount_of, settle
-from gamedsl.ir.program import Choose, Draw
+from gamedsl.ir.program import Call, Choose, Draw, Show
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import SILENCE, Seen, known, occurrences
 
@@ -222,11 +222,14 @@ class History(NamedMoves):
     def _show(self, op: flow.Reveal) -> int:
         step, value = op.step, self._state.value(op.step.value, self._me)
         self._state.bind(step.variable, value)
-        told = step.entries(value, self._kernel.ir.seats) if step.by_seat else (("", value),)
-        for seat, part in told:
-            owner = seat or self._me
-            self._state.observe(step, owner, seat, part, step.type, name_of(part), self._me)
+        self._tell(step, value)
         return self._place + 1
+
+    def _tell(self, step: Show | Call, value: Any) -> None:
+        """Tells the value of a step to those who see it, or each of its entries."""
+        for seat, part in step.told(value, self._kernel.ir.seats):
+            owner, type = seat or self._me, step.told_type
+            self._state.observe(step, owner, seat, part, type, name_of(part), self._me)
 
     def _consult(self, op: flow.CallFunction) -> int:
         step, state = op.step, self._state
@@ -241,7 +244,7 @@ class History(NamedMoves):
         if caller.given:
             state.answers = (*state.answers, (step.id, step.function, caller.given))
         state.bind(step.variable, value)
-        state.observe(step, self._me, "", value, step.type, name_of(value), self._me)
+        self._tell(step, value)
         return self._place + 1
 
     # loops and stages

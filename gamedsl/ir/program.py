@@ -238,10 +238,14 @@ class Show:
         type = self.value.type
         return type.of if self.by_seat and isinstance(type, PerSeat) else type
 
-    def entries(self, value: Any, seats: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-        """Returns the entries of a value that is told by seat. A value that is not bound has none
-        for every seat."""
-        return tuple(value.items()) if value is not None else tuple((seat, None) for seat in seats)
+    @property
+    def told_type(self) -> Type:
+        return self.type
+
+    def told(self, value: Any, seats: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+        """Returns what is told at once, each with the seat that owns it (empty: none does). By
+        seat, a value that is not bound has a none for every seat."""
+        return _told(value, seats, bool(self.by_seat))
 
 
 @dataclass(frozen=True)
@@ -284,6 +288,23 @@ class Call:
     condition: Expr | None = None
     over: Literal["one", "seats", "items"] = "one"
     mapped: tuple[str, ...] = ()
+    by_seat: Literal[True] | None = field(default=None, metadata=UNLESS_NONE)
+    """Whether the result is a map of seats, each of which owns its entry; None: one value."""
+
+    @property
+    def told_type(self) -> Type:
+        """The type of what is told at once: the result, or one entry of it."""
+        return self.type.of if self.by_seat and isinstance(self.type, PerSeat) else self.type
+
+    def told(self, value: Any, seats: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+        """Returns what is told at once, as `Show.told` does."""
+        return _told(value, seats, bool(self.by_seat))
+
+
+def _told(value: Any, seats: tuple[str, ...], by_seat: bool) -> tuple[tuple[str, Any], ...]:
+    if not by_seat:
+        return (("", value),)
+    return tuple(value.items()) if value is not None else tuple((seat, None) for seat in seats)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Call, Step
-from gamedsl.ir.statements import NOBODY
+from gamedsl.ir.statements import NOBODY, OWNER
 from gamedsl.ir.types import (
     BOOL,
     NUMBER,
@@ -110,11 +110,11 @@ def read_call(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
         return None
     seen = step.get("seen_by")
     readers = NOBODY if seen is None else read_step_readers(seen, context.typer, signature.result)
+    acts, by_seat = context.acting is not None, over == {PerSeat}
     if readers.kind not in ("owner", "others"):
-        acts, problems = context.acting is not None, context.problems
-        has_owner(readers, name.text, step.span, acts, problems, "name who sees it", acts=acts)
+        owned, help = acts or by_seat, "name who sees it"
+        has_owner(readers, name.text, step.span, owned, context.problems, help, acts=acts)
     result: Type = List(signature.result) if over == {List} else signature.result
-    by_seat = over == {PerSeat}
     seats = context.names.seats if by_seat else ()
     if not declare_variable(context, name.text, result, name.span, actors=seats, joint=by_seat):
         return None
@@ -124,6 +124,7 @@ def read_call(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
             context.program.step_id(name.text), name.text, signature.name, signature.version,
             arguments, result if not by_seat else PerSeat(result, True), readers, step.span,
             step.condition, kind, mapped,
+            True if by_seat and not acts and OWNER in readers.locals else None,
         ),
     )  # fmt: skip
 

@@ -39,6 +39,16 @@ turns:
 payoffs: 1 if guess.me == card.me else 0
 """
 
+MARKED = """\
+game: marked
+roles: [a, b]
+turns:
+  - {role: all, say: guess, max_tokens: 10, seen_by: owner}
+  - {call: exact, with: {text: guess, value: VALUE}, gives: hit, seen_by: owner}
+  - {role: all, choose: move, from: [x, y]}
+payoffs: 1 if hit.me else 0
+"""
+
 
 def passing(folder: Path, readers: str) -> Game:
     path = folder / f"passing_{readers}.yaml"
@@ -88,6 +98,25 @@ def test_readers_of_an_entry_may_name_its_owner(tmp_path: Path) -> None:
         episode.draw(outcome)
     assert episode.information("a") == "a [a.seen=2]"
     assert episode.information("c") == "c [a.seen=2, b.seen=1, c.seen=3]"
+
+
+def test_each_author_is_told_its_own_result(tmp_path: Path) -> None:
+    path = tmp_path / "marked.yaml"
+    path.write_text(MARKED.replace("VALUE", "3"), encoding="utf-8")
+    episode = gamedsl.load(path).env().reset()
+    episode.step({"a": "3", "b": "4"})
+    asked = {d.seat: str(d.messages) for d in episode.decisions}
+    assert "hit for a: true." in asked["a"]
+    assert "hit for" not in asked["b"].replace("hit for b: false.", "")
+    assert "hit[a]" in str(episode.env.vector_names("a"))
+
+
+def test_a_result_may_not_tell_what_others_said(tmp_path: Path) -> None:
+    path = tmp_path / "marked.yaml"
+    path.write_text(MARKED.replace("VALUE", "guess.b"), encoding="utf-8")
+    with pytest.raises(gamedsl.CompileError) as refused:
+        gamedsl.load(path)
+    assert "GD0448" in {problem.code for problem in refused.value.diagnostics}
 
 
 def test_backends_tell_the_same_entries(tmp_path: Path) -> None:

@@ -174,28 +174,26 @@ class Flows:
 
     def show(self, step: Show, here: Context) -> Visibility:
         """Checks a `show`. Returns who surely sees the value."""
-
-        def seen(*, sure: bool) -> Visibility:
-            by_seat, type = bool(step.by_seat), step.value.type
-            scope = here.scope
-            return self.visibility(step.readers, scope, type, scope.me, per_seat=by_seat, sure=sure)
-
-        sure = seen(sure=True)
-        self.learn(step.variable, sure)
-        self.check_observers(step, here, seen(sure=False).any)
-        self.check_test(step.readers, step.variable, here)
+        sure, _ = self.told(step, step.value.type, here)
         return sure.with_roles(self.visibilities.visibility(step.value, here.scope).seats)
+
+    def told(self, step: Show | Call, type: Type, here: Context) -> tuple[Visibility, Visibility]:
+        """Checks who is told a value of a type. Returns who surely and who possibly sees it."""
+        by_seat, scope, readers = bool(step.by_seat), here.scope, step.readers
+        sure = self.visibility(readers, scope, type, scope.me, per_seat=by_seat)
+        may = self.visibility(readers, scope, type, scope.me, per_seat=by_seat, sure=False)
+        self.learn(step.variable, sure)
+        self.check_observers(step, here, may.any)
+        self.check_test(readers, step.variable, here)
+        return sure, may
 
     def call(self, step: Call, here: Context) -> Visibility:
         """Checks a call: those who see its result must be able to read all arguments. Returns who
         surely sees the result."""
-        sure = self.visibility(step.readers, here.scope, step.type, here.scope.me)
-        may = self.visibility(step.readers, here.scope, step.type, here.scope.me, sure=False)
-        self.learn(step.variable, sure)
-        self.check_observers(step, here, may.any)
-        self.check_test(step.readers, step.variable, here)
+        sure, may = self.told(step, step.type, here)
         for _, argument in step.arguments if self.leaks is not None else ():
-            missing = may.any & here.later & ~self.visibilities.readers(argument, here.scope)
+            known = self.visibilities.visibility(argument, here.scope)
+            missing = leaked_to(may, known) & here.later
             if missing and self.leaks is not None:
                 cause = self.first_cause(argument, missing, here.scope)
                 self.leaks.report_call(step, cause, missing)
