@@ -162,10 +162,13 @@ def _read_until(
 
 
 def _read_body(context: StepContext, item: Mapping) -> tuple[Step, ...]:
-    """Reads the steps of one pass: the `turns` of a loop, or the step that it repeats."""
-    turns = item.get("turns")
+    """Reads the steps of one pass: the `turns` of a loop, those of a `role` beside them in its
+    turn, or the step that the loop repeats."""
+    turns, role = item.entry("turns"), item.entry("role")
+    if turns is not None and role is not None:
+        return read_block(context, WrittenStep(Mapping((role, turns), item.span), turns, None))
     if turns is not None:
-        return context.read_steps(turns)
+        return context.read_steps(turns.value)
     inner = tuple(entry for entry in item if entry.key.text not in LOOP_KEYS)
     return context.program.read_step(context, Mapping(inner, item.span))
 

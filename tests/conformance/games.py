@@ -683,7 +683,8 @@ def negotiation(items: int, letters: int, symbols: int, again: float) -> Row:
     def action(seat: int, name: str) -> int:
         if name.startswith("keep"):
             return written(arguments(name), 6)
-        return 6**items if name == "agree" else 6**items + 1 + written(name.split(","), symbols)
+        agree: int = 6**items
+        return agree if name == "agree" else agree + 1 + written(name.split(","), symbols)
 
     return Row(
         f"negotiation-{items}-{letters}-{symbols}", "negotiation",
