@@ -266,8 +266,8 @@ class States:
 def _is_collection(written: Mapping) -> bool:
     """Whether a variable is declared as a collection, whatever the params are."""
     of = written.get("of")
-    named = isinstance(of, Scalar) and of.text.startswith(("set of ", "list of ", "bag of "))
-    named = named and not of.span.text.endswith(" or none")
+    text = of.text if isinstance(of, Scalar) else ""
+    named = text.startswith(("set of ", "list of ", "bag of ")) and not text.endswith(" or none")
     return named or any(written.get(key) is not None for key in ("bag", "list", "set", "grid"))
 
 
