@@ -9,7 +9,9 @@ from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.fixes import Fix
 from gamedsl.engine.random_plays import Past, pasts
+from gamedsl.frontend.source.edits import append_words
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
@@ -20,6 +22,9 @@ from gamedsl.prompting.templates import template_for
 from gamedsl.sema.values import why_undefined
 
 CLAIM = "every prompt can be rendered, and shows every answer"
+OPTIONS = "{{ options | join(', ') }}"
+"""What a template says to tell all options."""
+
 CODES = ("GD0509", "GD0518", "GD0519", "GD0401")
 
 
@@ -114,6 +119,6 @@ def _check_options_listed(
         problems.add(
             "GD0519", f"the prompt does not say how to answer `{hidden[0]}`", template.span,
             why=f"the label of {', '.join(f'`{name}`' for name in hidden[:4])} is not shown",
-            help="add `{{ options | join(', ') }}`", severity="warning",
+            help=Fix(f"add `{OPTIONS}`", append_words(template.span, OPTIONS)), severity="warning",
             witness=(f"{past.seat} is asked: {parts[-1].text}",),
         )  # fmt: skip

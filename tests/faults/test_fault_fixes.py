@@ -19,7 +19,7 @@ SEVERAL = {
 """Faults whose fix uncovers what the game has besides."""
 
 ADVICE = frozenset({
-    "GD0433", "GD0437", "GD0441", "GD0444", "GD0446", "GD0453", "GD0484", "GD0508",
+    "GD0433", "GD0437", "GD0441", "GD0453", "GD0484", "GD0508",
     "GD0513", "GD0514", "GD0515", "GD0516", "GD0520", "GD0521", "GD0602", "GD0610",
 })  # fmt: skip
 """Codes whose help may leave a choice to the author: who should see it, when it ends, what the

@@ -10,6 +10,7 @@ from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.edits import delete_entry, set_readers
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
@@ -173,23 +174,32 @@ class Leaks:
     def report_remainder(self, step: Draw, bag: Place, missing: Seats) -> None:
         """Reports a collection whose remainder reveals the drawn values."""
         names, drawn = self._names(missing), named(step.variable)
+        place = self._declared[bag.variable][0]
+        edits = set_readers(place, "nobody") if self._is_own(place) else ()
         self._keep(Diagnostic(
             "GD0444", f"{names} would learn {drawn} from what is left in {named(bag.variable)}",
             bag.span, why="it is drawn from here",
             notes=(Note(step.span, f"{drawn} is {_readers_text(step.readers)}"),
                    *self._declaration(bag.variable)),
-            help=f"declare {named(bag.variable)} with `seen_by: nobody`",
+            help=f"declare {named(bag.variable)} with `seen_by: nobody`", edits=edits,
         ))  # fmt: skip
 
     def report_unobserved(self, step: Choose | Draw, variable: str, missing: Seats) -> None:
         """Reports a step that shows fewer seats what it stores than read the variable."""
         names, span = self._names(missing), step.readers.span or step.span
         verb = "drawn" if isinstance(step, Draw) else "chosen"
+        written = step.readers.span is not None and self._is_own(span)
+        edits = delete_entry(span) if written else ()
         self._keep(Diagnostic(
             "GD0446", f"{names} may read {named(variable)}, but would not be told what is {verb}",
             span, why=f"it is {_readers_text(step.readers)}", notes=self._declaration(variable),
             help=f"leave `seen_by` out here, or declare {named(variable)} with the same",
+            edits=edits,
         ))  # fmt: skip
+
+    def _is_own(self, place: Span) -> bool:
+        """Returns whether a place is in the file of the game, which its author may change."""
+        return place.source is self._ir.span.source
 
     # words
 

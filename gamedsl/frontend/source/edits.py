@@ -81,6 +81,35 @@ def add_entry(key: Span, text: str) -> Edits:
     return (Edit(Span(key.source, key.start, key.start), f"{text}\n{indent}"),)
 
 
+def set_readers(name: Span, readers: str) -> Edits:
+    """Returns the edit that declares the state variable whose name stands at `name` with these
+    readers; none where that is no name of a map, or of one that is merged from elsewhere."""
+    found = _entry_at(name)
+    if found is None or found[1].key.span != name:
+        return ()
+    value = found[1].value
+    if not isinstance(value, Mapping):
+        start = _extent(value)
+        return (Edit(start, f"{{start: {start.text}, seen_by: {readers}}}"),)
+    known = value.entry("seen_by")
+    if known is not None:
+        return (Edit(_extent(known.value), readers),)
+    return add_entry(value.entries[0].key.span, f"seen_by: {readers}") if value.entries else ()
+
+
+def append_words(text: Span, words: str) -> Edits:
+    """Returns the edit that writes words at the end of a text, a scalar without double quotes in
+    them; none for a text inside `{}` or `[]` that no quotes enclose."""
+    kind, end = text.text[:1], len(text.text.rstrip())
+    if kind in ("'", '"'):
+        end -= 1
+        words = words.replace("'", "''") if kind == "'" else words
+    elif any(_is_flow(node) for node in nodes_around(text)):
+        return ()
+    at = text.start + end
+    return (Edit(Span(text.source, at, at), f" {words}"),)
+
+
 def delete_entry(place: Span) -> Edits:
     """Returns the edit that deletes the entry whose key or value is at this place, with the maps of
     which it is the only one; none where it is all that the file has."""
