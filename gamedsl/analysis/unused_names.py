@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.fixes import Fix
 from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.edits import delete_unnamed
 from gamedsl.ir.expr import Expr, LastBy, LetCall, LetMap, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, statements_of, walk_steps
@@ -26,7 +28,8 @@ def check_all_read(ir: GameIR, problems: Problems) -> None:
         if name not in read and span.source is ir.span.source:
             problems.add(
                 "GD0476", f"nothing reads the {what} `{name}`", span, severity="warning",
-                why="its value makes no difference", help="read it, or delete it",
+                why="its value makes no difference",
+                help=Fix("read it, or delete it", delete_unnamed(span)),
             )  # fmt: skip
 
 

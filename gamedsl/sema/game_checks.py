@@ -11,7 +11,7 @@ from gamedsl.bounds.payoff_bounds import payoff_bounds
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.fixes import Fix, respell
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.source.edits import add_entry, delete_entry
+from gamedsl.frontend.source.edits import add_entry, delete_entry, delete_unnamed
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
@@ -83,7 +83,7 @@ def check_offered_actions(root: Mapping, context: StepContext) -> None:
             else "no step offers these actions",
             key.span,
             why="not in any `from:`",
-            help="write `from: actions`, or delete this",
+            help=Fix("write `from: actions`, or delete this", delete_unnamed(key.span)),
             severity="warning",
         )
 

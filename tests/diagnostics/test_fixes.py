@@ -15,7 +15,14 @@ from gamedsl.diagnostics.fixes import apply_edits, respell
 from gamedsl.diagnostics.render import render
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.frontend.source.compose import compose
-from gamedsl.frontend.source.edits import add_entry, delete_entry, delete_item
+from gamedsl.frontend.source.edits import (
+    add_entry,
+    append_words,
+    delete_entry,
+    delete_item,
+    delete_unnamed,
+    set_readers,
+)
 from tests.diagnostics.expectations import CASES, case_files
 from tests.diagnostics.fixing import Kind, faults_of_fixes, remaining
 
@@ -143,6 +150,45 @@ def test_an_item_is_deleted(piece: str) -> None:
         place = Span(place.source, place.start - 1, YAML.index("}\n", place.start) + 1)
     before, after = _texts(delete_item(place))
     assert _size(after) < _size(before)
+
+
+@pytest.mark.parametrize(("name", "declared"), [
+    ("first: 1", "first: {start: 1, seen_by: nobody}"),
+    ("second: {", "second: {seen_by: nobody, of: 1..3, start: 1}"),
+])  # fmt: skip
+def test_state_is_given_readers(name: str, declared: str) -> None:
+    _, after = _texts(set_readers(_place(YAML, name), "nobody"))
+    assert declared in after
+    again = after.replace("nobody", "all")
+    edits = set_readers(_place(again, name.split(":")[0] + ":"), "nobody")
+    assert apply_edits(again, edits) == after
+
+
+WORDS = {
+    "ask: You act.\n": "ask: You act. {{ x | f('a') }}\n",
+    'ask: "You act."\n': "ask: \"You act. {{ x | f('a') }}\"\n",
+    "ask: 'You act.'\n": "ask: 'You act. {{ x | f(''a'') }}'\n",
+    "ask: |\n  You act.\n": "ask: |\n  You act. {{ x | f('a') }}\n",
+    "{ask: You act.}\n": "",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "after"), WORDS.items())
+def test_words_are_added_to_a_text(text: str, after: str) -> None:
+    problems = Problems()
+    root = compose(Source("text", text), problems)
+    assert root is not None
+    edits = append_words(root.get("ask").span, "{{ x | f('a') }}")
+    assert (apply_edits(text, edits) if edits else "") == after
+    if after:
+        assert compose(Source("text", after), problems) is not None
+        assert not problems.found
+
+
+def test_what_is_named_elsewhere_is_not_deleted() -> None:
+    place = _place(YAML, "first: 1")
+    assert delete_unnamed(place) == delete_entry(place) != ()
+    assert delete_unnamed(_place(YAML.replace("[a, b]", "first"), "first: 1")) == ()
 
 
 def test_what_stands_alone_is_not_deleted() -> None:

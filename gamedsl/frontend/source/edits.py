@@ -6,6 +6,7 @@ tree of its source. Each returns the edits, or none where they cannot be made wi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import lru_cache
 
@@ -121,6 +122,13 @@ def delete_entry(place: Span) -> Edits:
         return delete_entry(_extent(parent))
     parts = [(each.key.span.start, _end(each.value) or each.key.span.end) for each in parent]
     return _cut(parent, parts, parent.entries.index(entry), place.source)
+
+
+def delete_unnamed(key: Span) -> Edits:
+    """Returns the edit that deletes the entry of a key; none where the word stands anywhere else in
+    its file."""
+    words = re.findall(rf"\b{re.escape(key.text)}\b", key.source.text)
+    return delete_entry(key) if len(words) == 1 else ()
 
 
 def delete_item(place: Span) -> Edits:
