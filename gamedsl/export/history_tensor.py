@@ -106,9 +106,10 @@ def _kinds(step: Step, seats: tuple[str, ...]) -> list[Kind] | None:
             return [(step.id, seat, option.name) for seat, each in options for option in each]
         case Show(type=type, by_seat=by_seat):
             values = domain(type, seats)
-            names = None if values is None else [name_of(value) for value in values]
+            if values is None:
+                return None
             owners = seats if by_seat else ("",)
-            return names and [(step.id, owner, name) for owner in owners for name in names]
+            return [(step.id, owner, name_of(value)) for owner in owners for value in values]
         case Draw(type=type):
             values = domain(type, seats)
             names = [name_of(value) for value in values or ()]

@@ -111,7 +111,7 @@ _CALLED = {
     "neighbors": "the neighbors of {0}",
     "reachable": "what a chain of neighbors in {1} joins to {0}, both included",
     "component": "all that a chain of neighbors with one content joins to {1} in {0}",
-    "union": "all in {0} or {1}", "intersection": "all in both {0} and {1}",
+    "intersection": "all in both {0} and {1}",
     "difference": "all in {0} and not in {1}",
     "ranked": "the players, the one with the highest of {0} first",
     "argmax": "the player with the highest of {0} (nobody on a tie)",
@@ -433,6 +433,17 @@ class Phrases:
 
     # operators and built-ins
 
+    def _members(self, collection: Expr) -> str:
+        """Returns the members of a collection, of which others are added: those of a list one by
+        one, and without a word of the set that is made of it."""
+        match collection:
+            case Apply(function="set", arguments=(inner,)):
+                return self._members(inner)
+            case Build(items=items) if items:
+                return listed(map(self.text, items))
+            case _:
+                return self._at(collection, _NOUN)
+
     def _applied(self, expr: Apply) -> tuple[str, int]:
         if all(isinstance(part, Const) for part in expr.arguments):
             with suppress(EvaluationError):
@@ -464,6 +475,8 @@ class Phrases:
                 return f"the value of {self._many(named_value)}", _NOUN
             case "other", (Me(), *_):
                 return "the other", _ATOM
+            case "union", (one, two):
+                return f"{self._members(one)} and {self._members(two)}", _CLAUSE
             case "abs", (Apply(function="-", arguments=(one, two)),):
                 between = f"{self._at(one, _SUM)} and {self._at(two, _SUM)}"
                 return f"the difference between {between}", _NOUN

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Literal
 
 from gamedsl.frontend.source.nodes import Node, Scalar
 from gamedsl.ir import expr as ir
@@ -35,7 +36,7 @@ def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
     if not declare_variable(context, name.text, inner, name.span, actors=actors, joint=joint):
         return None
     id = context.program.step_id(name.text)
-    by_seat = True if joint and not acts and OWNER in readers.locals else None
+    by_seat: Literal[True] | None = True if joint and not acts and OWNER in readers.locals else None
     return (Show(id, name.text, typed, readers, step.span, step.condition, by_seat),)
 
 

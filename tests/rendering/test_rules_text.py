@@ -397,3 +397,20 @@ def test_setting_chooses_the_wording(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert main(["train", "--resume", str(run), "--steps", "2", "--format", "concise"]) == 0
     assert SavedRun(run).info()["wording"] == "brief"
     assert "wording: brief" in (run / "recipe.yaml").read_text(encoding="utf-8")
+
+
+UNITED = """
+game: united
+roles: [walker]
+types: {Town: {nodes: [mill, harbor, market], edges: [[mill, harbor], [harbor, market]]}}
+state: {at: {of: Town, start: mill}, seen: {set: Town}, known: {set: Town}}
+turns:
+  - {role: walker, choose: to, from: "union([at], neighbors(Town, at))"}
+payoffs: size(union(seen, known))
+"""
+
+
+def test_a_union_is_told_by_its_parts(ir) -> None:
+    told = rules(ir(UNITED))
+    assert "chooses to: one of at and the neighbors of at." in told
+    assert "the number of items of (seen and known)." in told
