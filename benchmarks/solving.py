@@ -12,7 +12,8 @@ uniform policy, which must agree to 1e-9.
 
 Each row says the NashConv that each side had reached by then: that of the last policy that was
 finished in time. Before ours has laid the game out it has none, which is shown as `-`. The ratio is
-theirs over ours: above 1 ours is nearer an equilibrium at equal CPU time.
+theirs over ours: above 1 ours is nearer an equilibrium at equal CPU time. Each game's result names
+the machine, and how many processes wanted its processors: CPU time is compared, not time.
 """
 
 from __future__ import annotations
@@ -215,13 +216,16 @@ def main() -> None:
     kept: dict[str, Any] = {}
     if args.only is not None and args.out is not None and args.out.exists():
         kept = json.loads(args.out.read_text(encoding="utf-8"))["games"]
-    result: dict[str, Any] = {"machine": machine("one thread"), "versions": versions, "games": kept}
-    print(result["machine"], *(f"{k} {v}" for k, v in versions.items()), sep="; ")
+    print(machine("one thread"), *(f"{k} {v}" for k, v in versions.items()), sep="; ")
     for number, case in enumerate(CASES):
         if args.only in (None, number):
-            found = result["games"][case.name] = run(case, args.seconds, args.seed)
+            before = os.getloadavg()[0]
+            found = run(case, args.seconds, args.seed)
+            load = f"load {before:.1f} before and {os.getloadavg()[0]:.1f} after"
+            on = machine("one thread", f"{os.cpu_count()} cores", load)
+            kept[case.name] = {"machine": on, "versions": versions, **found}
             report(case.name, found)
-            keep(result, args.out)
+            keep({"games": kept}, args.out)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The collector of reference cycles: paused while much is made that lasts, skipped at the end.
 
-Each pass looks at every object that might be part of a cycle. While files are compiled or packages
-are imported, hundreds of thousands are made and nearly all of them last.
+Each pass looks at every object that might be part of a cycle. While files are compiled, packages
+imported or the positions of a game listed, hundreds of thousands are made and nearly all last.
 """
 
 from __future__ import annotations

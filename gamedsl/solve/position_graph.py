@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from gamedsl.collector import collector_paused
 from gamedsl.engine.walk import Move, after, amounts, moves, size
 from gamedsl.solve.tree import TooLarge, Utility
 
@@ -85,7 +86,8 @@ def position_graph(
         raise ValueError("in a game with `knows` what a seat has seen does not say what it knows")
     walk = _GraphWalk(tuple(game.ir.seats), utility)
     most = 10 * limit if moves_limit is None else moves_limit
-    walk.run(game.kernel().start(), limit, most, progress)
+    with collector_paused():
+        walk.run(game.kernel().start(), limit, most, progress)
     return walk.graph
 
 
