@@ -646,6 +646,8 @@ class _Writer:
         assert items is not None
         if not step.in_turn:
             return f"for each {named(step.item or '')} of {self._say.operand(items)}"
+        if isinstance(items, Build) and len(items.items) == 1:
+            return f"in the turn of {self._say.operand(items.items[0])}"
         if not isinstance(items, Const):
             return f"one after another, {self._say.operand(items)}"
         players = self._seats(items.value)
@@ -1023,9 +1025,9 @@ def _sentence(head: str, *parts: str) -> str:
     return head + " ".join(f"{part}." for part in (first, *rest))
 
 
-_OWN_WORDS = frozenset(
-    ("a", "again", "all", "chance", "each", "for", "if", "its", "nobody", "one", "only", "the")
-)
+_OWN_WORDS = frozenset((
+    "a", "again", "all", "chance", "each", "for", "if", "in", "its", "nobody", "one", "only", "the",
+))  # fmt: skip
 """The words of sentences, and no names of a file, that are capitalized at the start of one."""
 
 

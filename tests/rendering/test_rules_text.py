@@ -104,6 +104,16 @@ def test_what_a_param_decides_is_left_out() -> None:
     assert f"{shot}, written row,column." in rules(often)
 
 
+def test_the_turn_of_one_role_is_told(ir) -> None:
+    told = rules(ir(
+        "game: turns\nroles: [a, b]\nstate: {mover: a}\npayoffs: 0\nturns:\n"
+        "  - repeat: 3\n    role: mover\n    turns:\n"
+        "      - {choose: move, from: [stay, pass]}\n"
+        "      - {do: mover = other, if: move == pass}\n"
+    ))  # fmt: skip
+    assert "  - 3 times:\n    - In the turn of the mover:\n" in told
+
+
 def test_and_within_or_stands_in_brackets() -> None:
     told = rules(gamedsl.load("go", params={"size": 3}).ir)
     assert "is r or ((cell p of board) is nobody and for every n of around(p), " in told
