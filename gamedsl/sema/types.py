@@ -536,9 +536,13 @@ class Types:
         known = [n for n, d in self.names.declared.items() if isinstance(d, TypeName)]
         guess = did_you_mean(text, [*known, *WORDS])
         place = self.names.place(guess) if guess else None
+        otherwise = "known: " + ", ".join([*known, *WORDS])
+        if self.names.seats_of(text):
+            otherwise = "this is a role: write `role` for all roles, each of which has a value then"
+            guess = None
         self.problems.add(
             "GD0422", f"unknown type `{text}`", span, why="not declared under `types`",
             notes=(Note(place, "declared here"),) if place else (),
-            help=respell(span, guess, "known: " + ", ".join([*known, *WORDS])),
+            help=respell(span, guess, otherwise),
             cause=f"name {text}",
         )  # fmt: skip
