@@ -216,8 +216,8 @@ def measured(game: str, pairs: int, *, cold: bool) -> dict[str, Any]:
 
 def report(name: str, found: dict[str, Any]) -> None:
     print(
-        f"\n{name}: {found['prompts']} prompts, {found['tokens']:,} tokens; CPU seconds "
-        f"{found['train']:.2f}, limit {found['limit']:.2f}, ratio {found['ratio']:.2f}"
+        f"\n{found['machine']}\n{name}: {found['prompts']} prompts, {found['tokens']:,} tokens; "
+        f"CPU seconds {found['train']:.2f}, limit {found['limit']:.2f}, ratio {found['ratio']:.2f}"
     )
     for part, taken in found["parts"].items():
         print(f"  {part:<28}{taken:>7.2f}", flush=True)
@@ -235,12 +235,12 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--cold", action="store_true", help="measure a first start too")
     args = parser.parse_args()
-    load = f"load {os.getloadavg()[0]:.1f} at the start"
-    result: dict[str, Any] = {"machine": machine(f"{os.cpu_count()} cores", load), "starts": {}}
-    print(result["machine"])
+    result: dict[str, Any] = {"starts": {}}
     for cold in (False, True) if args.cold else (False,):
         name = f"{Path(args.game).stem}, {'cold' if cold else 'warm'}"
-        found = result["starts"][name] = measured(args.game, args.pairs, cold=cold)
+        load = f"load {os.getloadavg()[0]:.1f} at the start"
+        told = {"machine": machine(f"{os.cpu_count()} cores", load), "pairs": args.pairs}
+        found = result["starts"][name] = {**told, **measured(args.game, args.pairs, cold=cold)}
         report(name, found)
     keep(result, args.out)
 

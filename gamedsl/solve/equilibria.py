@@ -10,6 +10,7 @@ from fractions import Fraction
 from itertools import product
 from math import prod
 from typing import Any, Literal
+from weakref import WeakKeyDictionary
 
 from gamedsl.solve.matrix import all_equilibria, as_policy, matrix_of
 from gamedsl.solve.table import PayoffTable, Profile, one_shot, outcome, pure_values
@@ -42,15 +43,26 @@ class PureEquilibria:
     note: str
 
 
+_FOUND: WeakKeyDictionary[Tree, dict[Utility, PureEquilibria]] = WeakKeyDictionary()
+"""The results of `pure_equilibria`: of one tree, predictions, summaries and reports all want it."""
+
+
 def pure_equilibria(tree: Tree, utility: Utility = "rewards") -> PureEquilibria:
     """Every pure profile, over all information sets, that is a Nash equilibrium.
 
     In a tree many profiles differ only where play never comes; those that are subgame-perfect (in
-    games of perfect information) are named so.
+    games of perfect information) are named so. A tree is searched once, for each utility.
     """
     many = prod(len(info.actions) for info in tree.info_sets)
     if many > MANY_PROFILES:
         return PureEquilibria(None, f"there are {many:,} pure profiles: too many to try each")
+    known = _FOUND.setdefault(tree, {})
+    if utility not in known:
+        known[utility] = _search(tree, utility)
+    return known[utility]
+
+
+def _search(tree: Tree, utility: Utility) -> PureEquilibria:
     keys = [info.key for info in tree.info_sets]
     place = 0 if utility == "rewards" else 1
     values = {
@@ -71,7 +83,7 @@ def pure_equilibria(tree: Tree, utility: Utility = "rewards") -> PureEquilibria:
         profile = dict(zip(keys, names, strict=True))
         worth = dict(zip(tree.seats, got, strict=True))
         found.append(Equilibrium(profile, worth, strict, (), _text(tree, profile)))
-    note = f"all {many:,} pure profiles were tried"
+    note = f"all {len(values):,} pure profiles were tried"
     return PureEquilibria(tuple(_named(tree, e, found, utility) for e in found), note)
 
 
