@@ -111,7 +111,7 @@ def watch(parts: Parts) -> None:
     machinery: Any = sys.modules["_frozen_importlib"]
     find, waiting = machinery._find_and_load, dict(PARTS)
 
-    def found(name: str, import_: Any) -> Any:
+    def load(name: str, import_: Any) -> Any:
         with parts.part(parts.importing(name)):
             module = find(name, import_)
         for place in [place for place in waiting if place.partition(":")[0] == name]:
@@ -122,7 +122,7 @@ def watch(parts: Parts) -> None:
             setattr(owner, last, parts.wrapped(getattr(owner, last), waiting.pop(place)))
         return module
 
-    machinery._find_and_load = found
+    machinery._find_and_load = load
 
 
 def watched(arguments: list[str], out: Path) -> None:

@@ -45,7 +45,7 @@ from gamedsl.ir.program import (
 
 
 class LiveCode:
-    """What the params of a game leave of it.
+    """Holds what the params of a game leave of it.
 
     `steps` are the steps that they do not switch off, those inside others included. `lets` are the
     names of lets that live code reads, and of those that nothing reads.

@@ -222,13 +222,13 @@ class History(NamedMoves):
     def _show(self, op: flow.Reveal) -> int:
         step, value = op.step, self._state.value(op.step.value, self._me)
         self._state.bind(step.variable, value)
-        self._tell(step, value)
+        self._observe_entries(step, value)
         return self._place + 1
 
-    def _tell(self, step: Show | Call, value: Any) -> None:
+    def _observe_entries(self, step: Show | Call, value: Any) -> None:
         """Tells the value of a step to those who see it, or each of its entries."""
-        for seat, part in step.told(value, self._kernel.ir.seats):
-            owner, type = seat or self._me, step.told_type
+        for seat, part in step.entries(value, self._kernel.ir.seats):
+            owner, type = seat or self._me, step.entry_type
             self._state.observe(step, owner, seat, part, type, name_of(part), self._me)
 
     def _consult(self, op: flow.CallFunction) -> int:
@@ -244,7 +244,7 @@ class History(NamedMoves):
         if caller.given:
             state.answers = (*state.answers, (step.id, step.function, caller.given))
         state.bind(step.variable, value)
-        self._tell(step, value)
+        self._observe_entries(step, value)
         return self._place + 1
 
     # loops and stages

@@ -239,13 +239,13 @@ class Show:
         return type.of if self.by_seat and isinstance(type, PerSeat) else type
 
     @property
-    def told_type(self) -> Type:
+    def entry_type(self) -> Type:
         return self.type
 
-    def told(self, value: Any, seats: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+    def entries(self, value: Any, seats: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
         """Returns what is told at once, each with the seat that owns it (empty: none does). By
         seat, a value that is not bound has a none for every seat."""
-        return _told(value, seats, bool(self.by_seat))
+        return _entries(value, seats, bool(self.by_seat))
 
 
 @dataclass(frozen=True)
@@ -292,16 +292,16 @@ class Call:
     """Whether the result is a map of seats, each of which owns its entry; None: one value."""
 
     @property
-    def told_type(self) -> Type:
+    def entry_type(self) -> Type:
         """The type of what is told at once: the result, or one entry of it."""
         return self.type.of if self.by_seat and isinstance(self.type, PerSeat) else self.type
 
-    def told(self, value: Any, seats: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
-        """Returns what is told at once, as `Show.told` does."""
-        return _told(value, seats, bool(self.by_seat))
+    def entries(self, value: Any, seats: tuple[str, ...]) -> tuple[tuple[str, Any], ...]:
+        """Returns what is told at once, as `Show.entries` does."""
+        return _entries(value, seats, bool(self.by_seat))
 
 
-def _told(value: Any, seats: tuple[str, ...], by_seat: bool) -> tuple[tuple[str, Any], ...]:
+def _entries(value: Any, seats: tuple[str, ...], by_seat: bool) -> tuple[tuple[str, Any], ...]:
     if not by_seat:
         return (("", value),)
     return tuple(value.items()) if value is not None else tuple((seat, None) for seat in seats)

@@ -35,7 +35,7 @@ class Readers:
 
     @cached_property
     def locals(self) -> frozenset[str]:
-        """Those of `OWNER` and `ACTOR` that decide who sees the value, its fields left out."""
+        """Returns those of `OWNER` and `ACTOR` that decide who sees the value, without fields."""
         if self.kind in ("owner", "others"):
             return frozenset({OWNER})
         parts = () if self.test is None else walk(self.test)

@@ -128,7 +128,7 @@ class Prompter:
             turns, left_out = self.windows.talk(seat, before)
             return self._chat(seat, step, legal, book, seen, turns, left_out)
         view = self.viewing.texts(seat, step, variables, book)
-        told = self._told_events(seat, step, seen, view)
+        told = self._window_events(seat, step, seen, view)
         place = (seat, step.id, legal, book, seen if view is None else (view, told))
         known = self._cache.get(place)
         if known is None:
@@ -232,17 +232,17 @@ class Prompter:
                 new = self._first_message(seat, step, legal, book, seen, left_out)
             return (self._rules(seat, book), *new)
         view = self.viewing.texts(seat, step, variables, book)
-        told = self._told_events(seat, step, seen, view)
+        told = self._window_events(seat, step, seen, view)
         return self._parts(seat, step, legal, book, seen, view, told)
 
-    def _told_events(
+    def _window_events(
         self, seat: str, step: Choose, seen: Seen, view: tuple[str, ...] | None
     ) -> Seen:
         """Returns the events that one message tells a seat: of one that is shown a view those of
         its window, and none where it knows what the step shows alone."""
         if view is None:
             return self.windows.visible(seat, seen)
-        return self.windows.beside_view(seat, seen) if step.knows is None else ()
+        return self.windows.in_window(seat, seen) if step.knows is None else ()
 
     def _parts(
         self,

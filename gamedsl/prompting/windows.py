@@ -30,7 +30,7 @@ class Windows:
         start = self._start(seat, seen)
         return (*self.outside(seen[:start]), *seen[start:]) if start else seen
 
-    def beside_view(self, seat: str, seen: Seen) -> Seen:
+    def in_window(self, seat: str, seen: Seen) -> Seen:
         """Returns the events that stand beside the view of a seat: those of its window."""
         return seen[self._start(seat, seen) :] if seat in self._ir.windows else ()
 

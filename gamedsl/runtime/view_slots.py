@@ -74,7 +74,7 @@ def _slots_of(step: Binding, several: bool, seats: tuple[str, ...]) -> Iterable[
                 yield Slot(step.variable, key, step.type, names, (readers,), choosers=(seat,))
         case Show(by_seat=True) | Call(by_seat=True):
             for seat in seats:
-                yield Slot(step.variable, (seat,), step.told_type, (), ((step.readers, seat),))
+                yield Slot(step.variable, (seat,), step.entry_type, (), ((step.readers, seat),))
         case Show() | Call():
             yield Slot(step.variable, (), step.type, (), ((step.readers, ""),))
         case Draw():

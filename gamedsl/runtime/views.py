@@ -219,7 +219,7 @@ class Viewer:
                 slot = self.slots.get((step.variable, key)) or self.slots[step.variable, ()]
                 return slot, self._chosen(step, event.seat, event.name)
             case Show() | Call():
-                value = self._named(event.name, step.told_type, step.readers)
+                value = self._named(event.name, step.entry_type, step.readers)
                 key = (event.seat,) if event.seat else ()
                 return self.slots[step.variable, key], value
             case Draw():

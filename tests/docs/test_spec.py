@@ -12,7 +12,7 @@ from tests.spec.rule_cases import read_chapters, references
 ROOT = Path(__file__).parents[2]
 SPEC = (ROOT / "docs" / "spec.md").read_text(encoding="utf-8")
 LANGUAGE = (ROOT / "docs" / "language.md").read_text(encoding="utf-8")
-RULE = re.compile(r'- <a id="([\d.]+)"></a>\*\*([\d.]+)\*\* [A-Z`*].*[.:)*]')
+RULE = re.compile(r'- <a id="([\d.]+)"></a>\*\*([\d.]+)\*\*: [A-Z`*].*[.:)*]')
 
 
 def rules() -> list[str]:
@@ -83,12 +83,12 @@ def prose(page: str) -> list[list[str]]:
 
 def test_language_page_names_its_rules() -> None:
     """A block that leads to the next one ends with a colon; any other says below which rules of the
-    specification it states: `<!-- rules: 6.1.2 7.1.9 -->`, or `none`."""
+    specification it states: `<!-- rules: 6.1.2; 7.1.9 -->`, or `none`."""
     known, blocks = {*rules(), "none"}, prose(LANGUAGE)
     assert len(blocks) > 100
     for block, below in zip(blocks, [*blocks[1:], ["the end"]], strict=True):
         if block[0].startswith("<!--") or block[-1].endswith(":"):
             continue
-        named = re.fullmatch(r"<!-- rules: ([\d. ]+|none) -->", below[0])
+        named = re.fullmatch(r"<!-- rules: ([\d.; ]+|none) -->", below[0])
         assert named, f"no rules are named below: {block[0]}"
-        assert set(named[1].split()) <= known, f"{block[0]} names {named[1]}"
+        assert set(named[1].split("; ")) <= known, f"{block[0]} names {named[1]}"

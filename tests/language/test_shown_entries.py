@@ -78,7 +78,7 @@ def test_what_others_hold_stays_hidden_from_its_owner(tmp_path: Path) -> None:
     assert known == "player_1 [player_1.card=2, player_2.got={3}, player_3.got={2}]"
 
 
-def test_an_entry_may_not_reach_who_did_not_see_it(tmp_path: Path) -> None:
+def test_entry_may_not_reach_the_uninformed(tmp_path: Path) -> None:
     with pytest.raises(gamedsl.CompileError) as refused:
         passing(tmp_path, "others")
     assert {problem.code for problem in refused.value.diagnostics} == {"GD0441"}

@@ -174,10 +174,12 @@ class Flows:
 
     def show(self, step: Show, here: Context) -> Visibility:
         """Checks a `show`. Returns who surely sees the value."""
-        sure, _ = self.told(step, step.value.type, here)
+        sure, _ = self.check_readers(step, step.value.type, here)
         return sure.with_roles(self.visibilities.visibility(step.value, here.scope).seats)
 
-    def told(self, step: Show | Call, type: Type, here: Context) -> tuple[Visibility, Visibility]:
+    def check_readers(
+        self, step: Show | Call, type: Type, here: Context
+    ) -> tuple[Visibility, Visibility]:
         """Checks who is told a value of a type. Returns who surely and who possibly sees it."""
         by_seat, scope, readers = bool(step.by_seat), here.scope, step.readers
         sure = self.visibility(readers, scope, type, scope.me, per_seat=by_seat)
@@ -190,7 +192,7 @@ class Flows:
     def call(self, step: Call, here: Context) -> Visibility:
         """Checks a call: those who see its result must be able to read all arguments. Returns who
         surely sees the result."""
-        sure, may = self.told(step, step.type, here)
+        sure, may = self.check_readers(step, step.type, here)
         for _, argument in step.arguments if self.leaks is not None else ():
             known = self.visibilities.visibility(argument, here.scope)
             missing = leaked_to(may, known) & here.later
