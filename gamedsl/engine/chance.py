@@ -44,6 +44,10 @@ class Lottery(Protocol):
         """Returns the outcome of a ticket, from 0 to `total` - 1; tickets go up with outcomes."""
         ...
 
+    def named(self, name: str) -> int | None:
+        """Returns the outcome whose value has this canonical name; None where none has."""
+        ...
+
 
 class Single:
     """One of some values, each with a whole-numbered weight above 0."""
@@ -71,6 +75,10 @@ class Single:
 
     def outcome(self, ticket: int) -> int:
         return bisect_right(self._upto, ticket)
+
+    def named(self, name: str) -> int | None:
+        numbered = enumerate(self._values)
+        return next((number for number, value in numbered if name_of(value) == name), None)
 
 
 class Selection:
@@ -126,6 +134,31 @@ class Selection:
                 outcome += self._ways[i + 1][missing - count]
         return outcome
 
+    def named(self, name: str) -> int | None:
+        """Returns the outcome of this name. Its items are read from left to right, and none of the
+        outcomes between is made."""
+        text = f"{name}," if self.take else name
+        tried, paths = set(), [(0, self.take, 0, 0)]
+        while paths:
+            item, missing, at, outcome = paths.pop()
+            if not missing:
+                if at == len(text):
+                    return outcome
+                continue
+            if item == len(self._items) or (item, missing, at) in tried:
+                continue
+            tried.add((item, missing, at))
+            part, end, read = f"{name_of(self._items[item])},", at, 0
+            most, ways = min(self._copies[item], missing), self._ways[item + 1]
+            before = sum(ways[missing - count] for count in range(1, most + 1))
+            while True:  # `before`: the outcomes with more than `read` copies of the item
+                paths.append((item + 1, missing - read, end, outcome + before))
+                if read == most or not text.startswith(part, end):
+                    break
+                read, end = read + 1, end + len(part)
+                before -= ways[missing - read]
+        return None
+
     def _counts(self, outcome: int) -> list[int]:
         """Returns the number of copies of each item in an outcome."""
         counts, missing = [], self.take
@@ -156,9 +189,12 @@ def weighted(weights: Sequence[tuple[Any, Fraction]]) -> Lottery:
 
 def list_outcomes(lottery: Lottery) -> tuple[Outcome, ...]:
     """Returns all outcomes of a lottery, by their canonical names."""
-    return tuple(
-        Outcome(name_of(lottery.value(i)), lottery.probability(i)) for i in range(lottery.size)
-    )
+    return tuple(outcome_at(lottery, number) for number in range(lottery.size))
+
+
+def outcome_at(lottery: Lottery, number: int) -> Outcome:
+    """Returns one outcome of a lottery, by its canonical name."""
+    return Outcome(name_of(lottery.value(number)), lottery.probability(number))
 
 
 def pick_outcome(

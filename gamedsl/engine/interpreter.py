@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, assert_never
 from gamedsl.calls.registry import CallError
 from gamedsl.diagnostics.spans import Span
 from gamedsl.engine import flow
-from gamedsl.engine.chance import Drawing, Index, Lottery, list_outcomes, pick_outcome
+from gamedsl.engine.chance import Drawing, Index, Lottery, list_outcomes, outcome_at, pick_outcome
 from gamedsl.engine.declared_infoset import declared_key
 from gamedsl.engine.function_calls import Caller, RecordingCaller, call_registered, run_call
 from gamedsl.engine.game_state import NOTHING, SCANNED, Answered, GameState
@@ -446,6 +446,14 @@ class History(NamedMoves):
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
         return () if self._lottery is None else list_outcomes(self._lottery)
+
+    def outcome(self, number: int) -> Outcome:
+        assert self._lottery is not None
+        return outcome_at(self._lottery, number)
+
+    def outcome_named(self, name: str) -> int | None:
+        assert self._lottery is not None
+        return self._lottery.named(name)
 
     def pick(self, seed: int) -> int:
         assert self._lottery is not None

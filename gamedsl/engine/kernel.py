@@ -88,6 +88,15 @@ class State(Protocol):
         """The number of `outcomes`, without listing them."""
         ...
 
+    def outcome(self, number: int) -> Outcome:
+        """Returns one of `outcomes`, without listing them. Only at a chance node."""
+        ...
+
+    def outcome_named(self, name: str) -> int | None:
+        """Returns the place of a name among `outcomes`, without listing them; None where no outcome
+        has it. Only at a chance node."""
+        ...
+
     @property
     def payoffs(self) -> Amounts:
         """Utility of each seat, exact. Only at the end; may raise `EvaluationError`."""

@@ -278,6 +278,13 @@ class TableState:
     def outcome_count(self) -> int:
         return len(self._after) if self.kind == "chance" else 0
 
+    def outcome(self, number: int) -> Outcome:
+        return self.outcomes[number]
+
+    def outcome_named(self, name: str) -> int | None:
+        numbered = enumerate(self.outcomes)
+        return next((number for number, outcome in numbered if outcome.name == name), None)
+
     def pick(self, seed: int) -> int:
         return self.kernel.state(self.node).pick(seed)
 

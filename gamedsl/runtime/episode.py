@@ -96,6 +96,15 @@ class Episode:
         """The number of `chance` outcomes, without listing them."""
         return 0 if self.payoffs else self._position.state.outcome_count
 
+    def outcome(self, number: int) -> Outcome:
+        """Returns one of the outcomes of `chance`, without listing them."""
+        return self._position.state.outcome(number)
+
+    def outcome_named(self, name: str) -> int | None:
+        """Returns the number of the outcome of `chance` with this name, without listing them; None
+        where there is none."""
+        return self._position.state.outcome_named(name)
+
     @property
     def kind(self) -> Kind:
         """The present kind, as in states: seats decide, chance draws, or the game is over."""

@@ -240,19 +240,24 @@ def _play(episode: Episode, happening: Happening, mistakes: Any, thoughts: Thoug
             return _fail(episode, happening, mistakes), ()
 
 
+LISTED = 8
+"""Names that a message lists."""
+
+
 def _draw(episode: Episode, happened: Drawn) -> str:
-    outcomes = episode.chance
-    if not outcomes:
+    if not episode.outcome_count:
         raise DisagreementError(f"chance draws nothing here: {_expected(episode)}")
     if (happened.step, happened.index) != episode.drawing:
         wrong = _indexed(happened.step, happened.index)
         raise DisagreementError(f"chance does not draw {wrong} here: {_expected(episode)}")
     place = _indexed(*episode.drawing)
-    for number, outcome in enumerate(outcomes):
-        if outcome.name == happened.outcome:
-            episode.draw(number)
-            return outcome_text(place, outcome.name, outcome.probability)
-    names = _few([outcome.name for outcome in outcomes])
+    number = episode.outcome_named(happened.outcome)
+    if number is not None:
+        outcome = episode.outcome(number)
+        episode.draw(number)
+        return outcome_text(place, outcome.name, outcome.probability)
+    count = episode.outcome_count
+    names = _few([episode.outcome(number).name for number in range(min(count, LISTED))], count)
     raise DisagreementError(f"`{happened.outcome}` cannot be drawn for {place} here, only {names}")
 
 
@@ -333,8 +338,10 @@ def _indexed(step: str, index: Sequence[str]) -> str:
     return step + "".join(f"[{part}]" for part in index)
 
 
-def _few(names: Sequence[str]) -> str:
-    return ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+def _few(names: Sequence[str], count: int | None = None) -> str:
+    """Lists names: the first ones, and how many more there are of `count`, which all are."""
+    more = (len(names) if count is None else count) - LISTED
+    return ", ".join(names[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def _observations(episode: Episode) -> dict[str, tuple[Event, ...]]:

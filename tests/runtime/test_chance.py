@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import chisquare
 
 from gamedsl.engine.chance import Lottery, equally, ticket, weighted
-from gamedsl.ir.values import Bag
+from gamedsl.ir.values import Bag, name_of
 
 
 def listed(lottery: Lottery) -> dict[object, Fraction]:
@@ -50,6 +50,21 @@ def test_selection_weighs_hands_by_multiplicity(items: str, take: int) -> None:
     assert drawn == sorted(drawn)
     counted = Counter(lottery.value(i) for i in drawn)
     assert counted == hands
+    assert named(lottery) == list(range(lottery.size))
+    assert lottery.named("z") is lottery.named("a,b,c,d,a") is None
+
+
+def named(lottery: Lottery) -> list[int | None]:
+    """What is found by each outcome's name."""
+    return [lottery.named(name_of(lottery.value(i))) for i in range(lottery.size)]
+
+
+@pytest.mark.parametrize("take", [None, 1, 3])
+def test_names_with_commas_are_found(take: int | None) -> None:
+    """As of records, whose names could be read in several ways."""
+    lottery = equally(Bag.of([("a", "b"), ("a",), ("b",), ("a", "b"), ("b", "a")]), take)
+    names = [name_of(lottery.value(i)) for i in range(lottery.size)]
+    assert [names[number] for number in named(lottery) if number is not None] == names
 
 
 def test_a_large_selection_is_never_listed() -> None:
@@ -58,6 +73,9 @@ def test_a_large_selection_is_never_listed() -> None:
     last = lottery.outcome(lottery.total - 1)
     assert last == lottery.size - 1
     assert lottery.value(last) == tuple(range(950, 1000))
+    assert lottery.named(name_of(lottery.value(last))) == last
+    assert lottery.named(name_of(lottery.value(last // 3))) == last // 3
+    assert lottery.named("999," * 49 + "999") is None
     assert lottery.value(lottery.outcome(lottery.total // 3)) == tuple(
         sorted(lottery.value(lottery.outcome(lottery.total // 3)))
     )

@@ -391,3 +391,28 @@ def test_thoughts_stand_before_what_was_chosen(tmp_path: Path) -> None:
     for odd in (None, 3, [1], [{"seat": "ann", "step": [], "text": 4}], said[:2]):
         broken = replace(transcript, head={**transcript.head, "replies": odd})
         assert not replay(game, broken).faults
+
+
+MANY_HANDS = """
+game: hands
+roles: [ann]
+types: {Card: 0..199}
+turns:
+  - {draw: hand, from: 9 of Card, seen_by: all}
+  - {role: ann, choose: move, from: [stay, go]}
+payoffs: 0
+"""
+
+
+def test_draws_are_found_without_a_list(tmp_path: Path) -> None:
+    """There are more than 10 ** 15 hands."""
+    (tmp_path / "hands.yaml").write_text(MANY_HANDS, encoding="utf-8")
+    game = gamedsl.load(tmp_path / "hands.yaml")
+    episode = game.env().reset(seed=1)
+    episode.step({"ann": Action("stay")})
+    text = dump(episode)
+    assert faults(game, text) == []
+    hand = json.loads(text.splitlines()[1])["outcome"]
+    ((_, fault),) = faults(game, text.replace(hand, "1,2,3,4,5,6,7,8,300"))
+    assert "only 0,1,2,3,4,5,6,7,8, 0,1,2,3,4,5,6,7,9" in fault
+    assert fault.count(" more") == 1

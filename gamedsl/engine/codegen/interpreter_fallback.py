@@ -56,6 +56,12 @@ class InterpreterFallback(NamedMoves):
     def outcomes(self) -> tuple[Outcome, ...]:
         return self._reference.outcomes
 
+    def outcome(self, number: int) -> Outcome:
+        return self._reference.outcome(number)
+
+    def outcome_named(self, name: str) -> int | None:
+        return self._reference.outcome_named(name)
+
     def pick(self, seed: int) -> int:
         return self._reference.pick(seed)
 

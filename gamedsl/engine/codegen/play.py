@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.engine.chance import Lottery, Single, list_outcomes, pick_outcome
+from gamedsl.engine.chance import Lottery, Single, list_outcomes, outcome_at, pick_outcome
 from gamedsl.engine.declared_infoset import key_of_names
 from gamedsl.engine.kernel import LONGEST_MOVE, Amounts, Ask, Kind, Outcome
 from gamedsl.ir.outcome import Settlement
@@ -245,6 +245,12 @@ class Play(ABC):
     @property
     def outcomes(self) -> tuple[Outcome, ...]:
         return list_outcomes(self._lottery) if self.kind == "chance" else ()
+
+    def outcome(self, number: int) -> Outcome:
+        return outcome_at(self._lottery, number)
+
+    def outcome_named(self, name: str) -> int | None:
+        return self._lottery.named(name)
 
     def pick(self, seed: int) -> int:
         step, index = self.draws

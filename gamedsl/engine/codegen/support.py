@@ -455,6 +455,10 @@ class FromBag:
             outcome += 1
         return outcome
 
+    def named(self, name: str) -> int | None:
+        numbered = enumerate(self._bag)
+        return next((number for number, value in numbered if name_of(value) == name), None)
+
 
 def draw_one(items: Any, ranks: Callable[[], Mapping[Any, int]]) -> Lottery:
     """Returns the outcomes of one draw from a bag, set or list: as `draw_from`."""

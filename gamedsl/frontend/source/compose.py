@@ -378,9 +378,14 @@ class _Composer:
             self.problems.add("GD0015", message, node.span, why="stands as a key", help=fix)
             return None
         if _absent(node):
-            place = self.span(node.span.start, node.span.start + 1)
-            fix = "write a name before the colon"
-            self.problems.add("GD0015", "a key is missing before this colon", place, help=fix)
+            at, asked = node.span.start, self.source.text.rfind("?", 0, node.span.start)
+            if self.source.text.startswith(":", at) or asked < 0:
+                message, fix = "a key is missing before this colon", "write a name before the colon"
+            else:
+                at, message = asked, "a key is missing after this question mark"
+                fix = "write `name: value`, without a question mark"
+            place = self.span(at, min(at + 1, len(self.source.text)))
+            self.problems.add("GD0015", message, place, help=fix)
             return None
         number = isinstance(node.value, int) and not isinstance(node.value, bool)
         first = frame.keys.setdefault(str(node.value) if number else node.text, node)
