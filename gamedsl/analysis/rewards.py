@@ -67,7 +67,9 @@ def _refuted(sample: HistorySample, claim: Claim, wrong: Node, problems: Problem
     problems.add(
         "GD0610", f"the reward `{reward.name}` is not as its file claims: {_SAID[claim.kind]}",
         reward.use, why="used here", notes=(Note(claim.span, "claimed of every game"),),
-        help="set its params otherwise, or delete the claim", witness=witness,
+        help=f"{'set its params otherwise' if reward.places else 'correct its `split`'}, "
+        "or delete the claim",
+        witness=witness,
     )  # fmt: skip
     return Proof(
         f"rewards.{claim.kind}", _SAID[claim.kind], "refuted", sample.extent, ("GD0610",), witness,
@@ -182,7 +184,8 @@ def _reversed(
         problems.add(
             "GD0611", f"under `{reward.name}` the reward of `{seat}` {prefers}", reward.use,
             severity="note", why="equilibria of rewards may be others than those of payoffs",
-            help="nothing, if this is meant: what is learned are equilibria of rewards",
+            help="use another reward, or keep it, if this is meant: what is learned are "
+            "equilibria of rewards",
             witness=witness,
         )  # fmt: skip
     codes = ("GD0611",) if noted else ()

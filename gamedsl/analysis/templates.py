@@ -8,7 +8,7 @@ from gamedsl.analysis.infoflow import is_open
 from gamedsl.analysis.infoflow.walk import visibilities_of
 from gamedsl.analysis.taint import PAYOFF_WORDS, payoff_flows
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.diagnostics.fixes import Fix, respell, substitute
+from gamedsl.diagnostics.fixes import Help, respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.edits import respell_key
@@ -134,7 +134,7 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
             "GD0513", f"a template may not show `{name}`", span,
             why="payoffs and lets are computed by the referee, not seen by roles",
             notes=(Note(let.span, "declared here"),) if let is not None else (),
-            help="templates can name params, labels, roles and, in `ask`, earlier choices",
+            help="leave it out, or name a param, a label, a role or, in `ask`, an earlier choice",
         )  # fmt: skip
     else:
         guess = did_you_mean(name, sorted(scope))
@@ -199,14 +199,15 @@ def _check_variable(
                 "GD0514", f"`{mention.name}` is not {verb} yet when{same} is asked for", span,
                 why="a prompt may only show what its reader has seen",
                 notes=(Note(first.span, f"`{mention.name}` is {verb} here"),),
-                help="show it in the `ask` of a later step",
+                help=_later(ir, mention),
             )  # fmt: skip
             return
     keys, parts = _keys(ir, first), _parts(first)
     if mention.attribute in parts:
         _check_readers(ir, mention, span, first, asking, problems)
     elif mention.attribute is None and keys:
-        _is_map(mention.name, keys, span, problems)
+        seen = tuple(key for key in keys if not _blind(ir, mention.name, key, first, asking))
+        _is_map(mention.name, keys, span, problems, seen)
     elif mention.attribute is not None and mention.attribute not in keys:
         _no_part(template, mention, keys or parts, problems)
     else:
@@ -248,26 +249,51 @@ def _check_readers(
     problems: Problems,
 ) -> None:
     """Checks that all who are asked with a text see the variable, or the part, that it names."""
-    if is_open(ir):
-        return
-    sight = visibilities_of(ir).variables.get(mention.name)
-    if sight is None:
-        return
-    if mention.attribute is not None and sight.by == "seat":
-        sight = sight.part(ir.everyone.index(mention.attribute))
-    if mention.attribute is not None and sight.by == "field":
-        sight = sight.part(_parts(first).index(mention.attribute))
+    seat = _blind(ir, mention.name, mention.attribute, first, asking)
+    if seat is not None:
+        shown = f"{mention.name}.{mention.attribute}" if mention.attribute else mention.name
+        problems.add(
+            "GD0508", f"`{seat}` reads this, and cannot see `{shown}`", span,
+            why="a prompt may only show what its reader has seen",
+            notes=(Note(first.span, f"`{mention.name}` is {_participle(first)} here"),),
+            help=f"leave it out, or let `{mention.name}` be seen by `{seat}`",
+        )  # fmt: skip
+
+
+def _blind(
+    ir: GameIR, name: str, part: str | None, first: Binding, asking: list[Choose]
+) -> str | None:
+    """Returns a seat that is asked in one of the steps and does not see a variable, or its part;
+    None where all see it."""
+    sight = visibilities_of(ir).variables.get(name)
+    if sight is None or is_open(ir):
+        return None
+    if part is not None and sight.by == "seat":
+        sight = sight.part(ir.everyone.index(part))
+    if part is not None and sight.by == "field":
+        sight = sight.part(_parts(first).index(part))
     readers = sight.any if sight.by == "field" else sight.all
-    for seat in (seat for step in asking for seat in step.actors):
-        if not readers >> ir.everyone.index(seat) & 1:
-            shown = f"{mention.name}.{mention.attribute}" if mention.attribute else mention.name
-            problems.add(
-                "GD0508", f"`{seat}` reads this, and cannot see `{shown}`", span,
-                why="a prompt may only show what its reader has seen",
-                notes=(Note(first.span, f"`{mention.name}` is {_participle(first)} here"),),
-                help=f"leave it out, or let `{mention.name}` be seen by `{seat}`",
-            )  # fmt: skip
-            return
+    seats = (seat for step in asking for seat in step.actors)
+    return next((seat for seat in seats if not readers >> ir.everyone.index(seat) & 1), None)
+
+
+def _later(ir: GameIR, mention: Mention) -> str:
+    """Returns the remedy of a value that is shown too early, with the first step, if any, that it
+    is bound before and whose actors see it."""
+    bound = {step.variable: step for step in reversed(_bindings(ir))}[mention.name]
+    known = mention.attribute in (*_keys(ir, bound), *_parts(bound))
+    part = mention.attribute if known else None
+    later = next(
+        (
+            step
+            for step in ir.steps
+            if step.variable != mention.name
+            and mention.name in variables_before(ir, step)
+            and not _blind(ir, mention.name, part, bound, [step])
+        ),
+        None,
+    )
+    return "leave it out" + (f", or show it in the `ask` of `{later.id}`" if later else "")
 
 
 def _bindings(ir: GameIR) -> tuple[Binding, ...]:
@@ -309,15 +335,23 @@ def _keys(ir: GameIR, step: Binding) -> tuple[str, ...]:
             assert_never(step)
 
 
-def _is_map(name: str, keys: tuple[str, ...], span: Span, problems: Problems) -> None:
-    part = f".{keys[0]}" if keys and keys[0].isidentifier() else f'["{keys[0]}"]' if keys else ""
-    fix = Fix(f"write `{name}{part}`")
-    if name in ("labels", "view"):  # of what players chose or drew, a reader may not see each part
-        fix = substitute(span, f"{name}{part}", fix.text)
+def _is_map(
+    name: str,
+    keys: tuple[str, ...],
+    span: Span,
+    problems: Problems,
+    seen: tuple[str, ...] | None = None,
+) -> None:
+    """Reports a name that has a value for each of several keys; its readers see those of `seen`, or
+    all."""
+    help: Help = "leave it out: no part of it is seen by all who are asked" if keys else ""
+    for key in (keys if seen is None else seen)[:1]:
+        part = f"{name}.{key}" if key.isidentifier() else f'{name}["{key}"]'
+        help = substitute(span, part, f"write `{part}`")
     problems.add(
         "GD0516", f"`{name}` is not one value", span,
         why=f"it has one for each of {', '.join(keys[:6])}" if keys else "it is empty",
-        help=fix if keys else "",
+        help=help,
     )  # fmt: skip
 
 

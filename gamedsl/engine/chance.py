@@ -273,7 +273,10 @@ class Drawing:
             there = f"{wanted} cannot be drawn from {bag.total}"
             empty = "" if bag.total else f"`{span.text}` is empty: "
             enough = f"if: len({span.text}) >= {wanted}"
-            raise PlayError(f"{empty}{there}", span, help=f"draw where there is enough: `{enough}`")
+            raise PlayError(
+                f"{empty}{there}", span,
+                help=f"draw, and do what goes with it, only where there is enough: `{enough}`",
+            )  # fmt: skip
         if scope.budget is not None:
             many = sum(min(copies, wanted) for copies in bag.values())
             scope.budget.spend(len(bag) + (0 if take is None else many * wanted), step.span)

@@ -7,6 +7,7 @@ from fractions import Fraction
 from math import prod
 from typing import Any, Literal
 
+from gamedsl.diagnostics.fixes import Edit, Fix, Help, substitute
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
@@ -288,7 +289,27 @@ def _weighted(context: StepContext, node: Mapping) -> tuple[Source, Type] | None
     if total != 1:
         context.problems.add(
             "GD0433", f"these probabilities sum to {total}, not to 1", node.span,
-            why="exactly 1 is needed", help="write fractions, such as `1/3`",
+            why="exactly 1 is needed", help=_summing_to_one(node, odds),
         )  # fmt: skip
     pairs = zip((c.value for c in options.choices), odds, strict=True)
     return Source("weights", weights=tuple(p for p in pairs if p[1])), options.type
+
+
+def _summing_to_one(node: Mapping, odds: list[Fraction]) -> Help:
+    """Returns the remedy of probabilities that do not sum to 1: fractions in place of rounded
+    decimals, what the others leave for the last, or each divided by their sum."""
+    texts = [entry.value.span.text for entry in node]
+    total = sum(odds, Fraction(0))
+    rest = 1 - sum(odds[:-1], Fraction(0))
+    if abs(total - 1) < Fraction(1, 20) and any("." in text for text in texts):
+        return "write fractions, such as `1/3`"
+    if not all(re.fullmatch(r"[\d./ ]+", text) for text in texts):
+        return "divide each by their sum, or write the last as 1 less the others"
+    if rest > 0:
+        last = node.entries[-1]
+        fix = f"the others leave {rest}: `{last.key.text}: {rest}`"
+        return substitute(last.value.span, str(rest), fix)
+    edits = (
+        Edit(entry.value.span, str(share / total)) for entry, share in zip(node, odds, strict=True)
+    )
+    return Fix(f"divide each by their sum, {total}", tuple(edits))
