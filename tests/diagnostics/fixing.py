@@ -63,20 +63,31 @@ def stage(code: str) -> int:
     return {"00": 0, "01": 2}.get(code[2:4], 3)
 
 
-def faults_of_fixes(path: Path, compile: Compile) -> list[str]:
+def solves(problem: Diagnostic, found: list[Diagnostic], left: list[Diagnostic]) -> bool:
+    """Returns whether one more of a kind of problem was found before a change than after it."""
+    before, after = (sum(Kind.of(d) == Kind.of(problem) for d in each) for each in (found, left))
+    return after < before
+
+
+def new_errors(
+    problem: Diagnostic, found: list[Diagnostic], left: list[Diagnostic]
+) -> list[Diagnostic]:
+    """Returns the errors that the change for a problem brings, at its stage or before."""
+    new = errors(left) - errors(found)
+    return [d for d in left if Kind.of(d) in new and stage(d.code) <= stage(problem.code)]
+
+
+def faults_of_fixes(path: Path, found: list[Diagnostic], compile: Compile) -> list[str]:
     """Returns what is wrong with the fixes of a file's problems: one that leaves its problem, or
     that brings another error of the same stage."""
-    found = compile(path)
     wrong = []
     for problem in found:
         if not problem.edits:
             continue
         left = remaining(path, problem, compile)
-        kind, reached = Kind.of(problem), stage(problem.code)
-        new = [k for k in errors(left) - errors(found) if stage(k.code) <= reached]
-        before, after = (sum(Kind.of(d) == kind for d in each) for each in (found, left))
-        if after >= before or new:
-            told = [d for d in left if Kind.of(d) in new or Kind.of(d) == kind]
+        kind, new = Kind.of(problem), new_errors(problem, found, left)
+        if new or not solves(problem, found, left):
+            told = [d for d in left if d in new or Kind.of(d) == kind]
             text = "\n".join(with_edits(problem).values())
             wrong.append(f"{kind.code} {kind.message}\n{problem.help}\n"
                          f"{render(told, 'concise')}\n{text}")  # fmt: skip

@@ -51,7 +51,7 @@ def copies(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("path", FILES, ids=str)
 def test_every_fix_can_be_applied(path: Path, copies: Path) -> None:
-    wrong = faults_of_fixes(copies / path, problems_of)
+    wrong = faults_of_fixes(copies / path, problems_of(copies / path), problems_of)
     assert not wrong or str(path) in SEVERAL, "\n\n".join(wrong)
 
 
@@ -69,7 +69,7 @@ def test_a_wrong_fix_is_found(tmp_path: Path) -> None:
     )
     path.write_text(text)
     (found,) = problems_of(path)
-    assert not faults_of_fixes(path, problems_of)
+    assert not faults_of_fixes(path, problems_of(path), problems_of)
     for new in ("simultanuos", "[simultaneous"):
         edit = Edit(found.span, new)
 
@@ -79,7 +79,7 @@ def test_a_wrong_fix_is_found(tmp_path: Path) -> None:
                 for d in problems_of(each)
             ]
 
-        assert faults_of_fixes(path, broken)
+        assert faults_of_fixes(path, broken(path), broken)
     assert path.read_text() == text
     assert Kind.of(found) not in map(Kind.of, remaining(path, found, problems_of))
 
@@ -105,6 +105,25 @@ def test_edits_are_applied_together() -> None:
 
 def test_no_word_near_leaves_the_advice() -> None:
     assert respell(Span(Source("text", "x"), 0, 1), None, "write a name") == "write a name"
+
+
+HELPS = {
+    "game/weights_of_counts.yaml": (
+        "divide each by their sum, 4",
+        "divide each by their sum, or write the last as 1 less the others",
+        "write fractions, such as `1/3`",
+    ),
+    "prompts/shown_too_early.yaml": (
+        "leave it out, or show it in the `ask` of `last`",
+        "write `card.right`",
+        "leave it out: no part of it is seen by all who are asked",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HELPS)
+def test_helps_fit_the_file(case: str) -> None:
+    assert tuple(d.help for d in problems_of(CASES / case)) == HELPS[case]
 
 
 YAML = """game: case
