@@ -14,10 +14,11 @@ from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
 from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Source, Span
-from gamedsl.frontend.source.edits import first_decision_before, step_before
+from gamedsl.frontend.source.edits import first_decision_before, set_step_readers, step_before
 from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import bound_names, walk_steps
+from gamedsl.ir.program import Binding, bound_names, walk_steps
+from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Option, PerSeat, Type
 
 LONGEST = 50
@@ -69,6 +70,7 @@ class Remedies:
         self._everyone = visibilities.table.everyone
         self._alike = visibilities.alike
         self._bindings = _bindings(ir)
+        self._steps = tuple(walk_steps(ir.turns))
         self._taken = {*ir.lets_by_name, *map(short, self._bindings)}
         self._named: dict[str, str] = {}
 
@@ -93,7 +95,9 @@ class Remedies:
             expr = expr if told is None else flow.condition
         told = told or self._declaration_of(flow, expr)
         if told is None:
-            return Fix(f"let {named(root)} be seen by {self.names(self._all(flow.missing))}")
+            words = f"let {named(root)} be seen by {self.names(self._all(flow.missing))}"
+            open = flow.readers | self._all(flow.missing) == self._everyone
+            return Fix(words, self._opened(root) if open else ())
         text, part = told
         name = self._name(text, short(root))
         quoted = text if re.fullmatch(r"[\w.]+", text) else f'"{text}"'
@@ -105,6 +109,17 @@ class Remedies:
         if flow.action:
             said += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
         return Fix(said, self._edits(flow, expr, f"{name}{part}", step))
+
+    def _opened(self, name: str) -> tuple[Edit, ...]:
+        """Returns the edits that let all see a variable of steps; none where one cannot be made."""
+        edits = [
+            set_step_readers(step.span, "all") if isinstance(step, Binding) else ()
+            for step in self._steps
+            if name in bound_names(step)
+            and not (isinstance(step, Binding) and step.readers == Readers("all"))
+        ]
+        own = all(each and each[0].span.source is self._file for each in edits)
+        return tuple(edit for each in edits for edit in each) if own else ()
 
     def _edits(self, flow: Leak, expr: Expr, name: str, step: str) -> tuple[Edit, ...]:
         """Returns the edits that read `name` where an expression stood, and tell it before."""

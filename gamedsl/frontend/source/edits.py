@@ -98,6 +98,13 @@ def set_readers(name: Span, readers: str) -> Edits:
     return add_entry(value.entries[0].key.span, f"seen_by: {readers}") if value.entries else ()
 
 
+def set_step_readers(step: Span, readers: str) -> Edits:
+    """Returns the edit that gives a step these readers; none where it has no `seen_by`."""
+    maps = [node for node in nodes_around(step) if isinstance(node, Mapping)]
+    known = maps[-1].entry("seen_by") if maps else None
+    return (Edit(_extent(known.value), readers),) if known is not None else ()
+
+
 def append_words(text: Span, words: str) -> Edits:
     """Returns the edit that writes words at the end of a text, a scalar without double quotes in
     them; none for a text inside `{}` or `[]` that no quotes enclose."""
