@@ -82,3 +82,13 @@ def test_a_policy_of_another_game_is_left_out(run: Path) -> None:
     _edit(run / "metrics.jsonl", 3, ("policy", "hunter_1:move", "probs"), {"hare": 1.0})
     _edit(run / "metrics.jsonl", 1, ("prediction", "probabilities"), {"x": {"y": 1}})
     write_report(run)
+
+
+def test_labels_without_an_option_show_no_prompts(run: Path) -> None:
+    """Of a run without checksums, as older ones: the page says what is missing."""
+    labels = json.loads((run / "labels.json").read_text("utf-8"))
+    del labels["labels"]["stag"]
+    (run / "labels.json").write_text(json.dumps(labels), "utf-8")
+    (run / "checksums.json").unlink(missing_ok=True)
+    page = write_report(run).read_text("utf-8")
+    assert "labels.json has no label of stag" in page

@@ -184,6 +184,11 @@ def _prompts(
         notes.append("The game has too many decisions for all its prompts to be shown.")
         return ()
     book = LabelBook(labels["kind"], tuple(labels["labels"].items()), labels.get("order", ""))
+    options = {name for decision in decisions for name in decision.legal}
+    unlabelled = sorted(name for name in options if not book.has(name))
+    if unlabelled:
+        notes.append(f"No prompts are shown: labels.json has no label of {unlabelled[0]}.")
+        return ()
     if len(decisions) > MANY_PROMPTS:
         notes.append(f"{MANY_PROMPTS} of {len(decisions)} prompts are shown.")
     return tuple(
