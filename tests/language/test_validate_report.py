@@ -23,7 +23,7 @@ def test_facts_are_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     assert code == 0
     assert kuhn.startswith("  58 histories, 12 information sets, 2 to 3 decisions a play, zero-sum")
     assert tic_tac_toe.startswith(
-        "  at most 9 decisions a play, prompts of at most 1,025 characters; sampled: about 5e5"
+        "  at most 9 decisions a play, prompts of at most 1,032 characters; sampled: about 5e5"
     )
     assert tic_tac_toe.endswith("1 undecided)")
 

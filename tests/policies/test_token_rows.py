@@ -167,7 +167,7 @@ def test_the_gradient_is_the_same_whatever_the_budget(budget: int, packing: str)
     parts = _gradients(policy, rows)
     scale = max(gradient.abs().max() for gradient in whole)
     for a, b in zip(whole, parts, strict=True):
-        torch.testing.assert_close(a / scale, b / scale, atol=1e-6, rtol=0)
+        torch.testing.assert_close(a / scale, b / scale, atol=1e-5, rtol=0)
     assert len(passes) > 1
     if budget == 1:
         assert len(passes) == len(rows)
