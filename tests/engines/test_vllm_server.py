@@ -134,9 +134,11 @@ def test_endpoint_thinks_then_chooses_an_option(url: str) -> None:
     plan = plan_of(game, contestants([f"far=endpoint:{url}#{MODEL}"]), ())
     settings = EndpointSettings(timeout=200, constrain="structured_outputs")
     found = evaluate(game, plan, Options(games=4, endpoints=settings))
-    said = found.reply_counts
+    said = {site: count for site, count in found.reply_counts.items() if site.who == "far"}
     second = [said[site] for site in said if site.role == "second"]  # after a check, or a bet
-    assert said[ReplySite("far", "first", "open")].replies == 4
-    assert sum(one.replies for one in second) == 4
+    # in each seat, four games with itself and two with a random player
+    assert said[ReplySite("far", "first", "open")].replies == 6
+    assert sum(one.replies for one in second) == 6
     assert all(one.valid.value == 1 for one in said.values())
-    assert found.spent["far"].calls >= 2 * sum(one.replies for one in said.values())
+    # whoever has thought up to the limit is asked once more, for the choice
+    assert found.spent["far"].calls > sum(one.replies for one in said.values())
