@@ -1,24 +1,36 @@
-"""CPU seconds of a training of one step, part by part, against the libraries and the model alone.
+"""CPU and wall seconds of a training of one step, part by part, against the libraries alone.
 
     python benchmarks/train_start.py --out benchmarks/results/train_start.json
-    python benchmarks/train_start.py --game stag_hunt --cold
+    python benchmarks/train_start.py --game stag_hunt --model tabular --cold
+    python benchmarks/train_start.py --against ../before
 
-Pairs of processes, in turn. One is `gamedsl train GAME --model tiny --steps 1`; the other is the
-limit: it imports torch, transformers and PEFT, builds a network of the same shape with LoRA, and
-makes one forward and backward pass over as many tokens as the step had. Both are from the start of
-the interpreter to its end, in CPU seconds of all threads. The ratio is the median over pairs.
+Processes run in turn. One is `gamedsl train GAME --model tiny --steps 1`. One is the limit: it
+imports torch, transformers and PEFT, builds a network of the same shape with LoRA, and makes one
+forward and backward pass over as many tokens as the step had. The limit of `--model tabular` is
+torch and a step of its optimizer, that of other models transformers and PEFT. With `--against`, a
+third is the first in another checkout. All are from the start of the interpreter to its end: CPU
+seconds of all threads, wall seconds, and wall seconds until the first line is on the screen. Each
+is a median, and beside it the best; ratios are medians over the turns.
 
 Each part's seconds are its own: what it calls that is a part itself, or an import, is not in it.
-Imports are by the first package that asks. `--cold` empties the cache of gamedsl and keeps no
-bytecode, on both sides: that is a first start after an install without compilation.
+Imports are by the first package that asks, so they are also given one after another, each with
+what the ones before it have left to import (`--imports`). `--cold` empties the cache of gamedsl and
+keeps no bytecode, on all sides: that is a first start after an install without compilation.
+
+A start cannot go below the imports: 2.8 of the 6.0 CPU seconds that `tiny` takes on `trade_comm`.
+They are torch (0.8), torch._dynamo and SciPy (0.9), the rest of `LlamaForCausalLM` (0.9) and PEFT
+(0.1). transformers itself imports torch._dynamo, torch.distributed, scipy.optimize and, where it is
+installed, accelerate, and has no switch for any of them. Other LoRA layers than PEFT's would so
+save 2%. The parts say `import peft` only because it is the first to ask for transformers.
 """
 
 from __future__ import annotations
 
+import atexit
+import gc
 import importlib
 import json
 import os
-import resource
 import statistics
 import subprocess
 import sys
@@ -28,7 +40,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from shared import command, keep, machine
 
@@ -141,12 +153,24 @@ SHAPE: dict[str, Any] = {
 """The shape of the model `tiny`."""
 
 
-def limit(tokens: int) -> None:
-    """Does in this process what no training does without."""
-    import peft
+def limit(name: str, tokens: int) -> None:
+    """Does in this process what no training of a model of that name does without."""
+    gc.disable()  # as while `gamedsl train` imports
+    atexit.register(gc.freeze)
     import torch
+
+    if name == "tabular":
+        weights = torch.nn.Parameter(torch.zeros(tokens))
+        optimizer = torch.optim.AdamW([weights])
+        weights.logsumexp(-1).backward()
+        optimizer.step()
+        return
+    import peft
     import transformers
 
+    if name != "tiny":
+        importlib.import_module("transformers.models.llama.modeling_llama")
+        return
     model: Any = peft.get_peft_model(
         transformers.LlamaForCausalLM(transformers.LlamaConfig(**SHAPE)),
         peft.LoraConfig(r=16, target_modules="all-linear"),
@@ -155,72 +179,141 @@ def limit(tokens: int) -> None:
     model(input_ids=ids_BS).logits.logsumexp(-1).sum().backward()
 
 
-def seconds(arguments: list[str], env: dict[str, str]) -> float:
-    """The CPU seconds of a process of this file, from its start to its end."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(
-        [sys.executable, __file__, *arguments], env=env, check=True, stdout=subprocess.DEVNULL
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+class Start(NamedTuple):
+    """CPU seconds of a process, its wall seconds, and those until its first line."""
+
+    cpu: float
+    wall: float
+    first: float
 
 
-def environment(folder: Path | None) -> dict[str, str]:
-    """The environment of both sides; with a folder, all that is kept is kept there."""
+def started(arguments: list[str], env: dict[str, str]) -> Start:
+    """Runs a process of this file to its end."""
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, __file__, *arguments], env=env, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )  # fmt: skip
+    assert process.stdout is not None
+    said = process.stdout.readline()
+    first = time.perf_counter() - began
+    said += process.stdout.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, said.decode()
+    return Start(used.ru_utime + used.ru_stime, time.perf_counter() - began, first)
+
+
+def environment(folder: Path | None, tree: Path | None = None) -> dict[str, str]:
+    """The environment of a process that imports gamedsl from a `tree`, or else from this one; with
+    a folder, all that is kept is kept there."""
     env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
     env |= {"OMP_WAIT_POLICY": "PASSIVE", "MKL_DYNAMIC": "FALSE"}  # as `gamedsl train` sets them
+    env |= {"PYTHONPATH": str((tree or Path(__file__).parents[1]).resolve())}
     if folder is not None:
-        (folder / "cache").mkdir(mode=0o700)
+        (folder / "cache").mkdir(parents=True, mode=0o700)
         env |= {"GAMEDSL_CACHE": str(folder / "cache"), "PYTHONPYCACHEPREFIX": str(folder / "pyc")}
     return env
 
 
-def pair(game: str, tokens: int, *, cold: bool) -> dict[str, Any]:
-    """Runs both sides once: the seconds of each, those of the parts, and what the step read.
-    `tokens` of 0 are as many as the step had."""
+def turn(game: str, model: str, against: Path | None, *, cold: bool) -> dict[str, Any]:
+    """Runs each side once: its seconds, those of the parts, and what the step read."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        run, parts = folder / "run", folder / "parts.json"
-        train = ["train", game, "--model", "tiny", "--steps", "1", "--format", "concise"]
-        (folder / "ours").mkdir()
-        (folder / "limit").mkdir()
-        whole = seconds(
-            ["--watched", str(parts), *train, "--out", str(run)],
-            environment(folder / "ours" if cold else None),
+
+        def cache_folder(side: str) -> Path | None:
+            return folder / side if cold else None
+
+        def train(side: str, tree: Path | None = None) -> Start:
+            run = folder / f"{side}-run"
+            return started(
+                ["--watched", str(folder / f"{side}.json"), "train", game, "--model", model,
+                 "--steps", "1", "--format", "concise", "--out", str(run)],
+                environment(cache_folder(side), tree),
+            )  # fmt: skip
+
+        sides = {"train": train("train")}
+        lines = (folder / "train-run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
+        step = next(record for record in map(json.loads, lines) if record["event"] == "step")
+        read = {"tokens": step["tokens"], "prompts": step["prompts"]}
+        if against is not None:
+            sides["before"] = train("before", against)
+        limited = ["--limit", model, str(step["tokens"])]
+        sides["limit"] = started(limited, environment(cache_folder("limit")))
+        parts = json.loads((folder / "train.json").read_text(encoding="utf-8"))
+    return {"sides": sides, "parts": parts, **read}
+
+
+def measured(
+    game: str, model: str, turns: int, against: Path | None, *, cold: bool
+) -> dict[str, Any]:
+    """The medians over some turns; the first turn of a warm start fills the caches."""
+    rows = [turn(game, model, against, cold=cold) for _ in range(turns + (not cold))][-turns:]
+    names = sorted({name for row in rows for name in row["parts"]})
+    parts = {n: statistics.median(row["parts"].get(n, 0.0) for row in rows) for n in names}
+    sides = {
+        side: {
+            field: [statistics.median(found), min(found)]
+            for field in Start._fields
+            for found in [[getattr(row["sides"][side], field) for row in rows]]
+        }
+        for side in rows[0]["sides"]
+    }
+    ratios = {
+        f"{field} to the {side}": statistics.median(
+            getattr(row["sides"]["train"], field) / getattr(row["sides"][side], field)
+            for row in rows
         )
-        lines = (run / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
-        steps = [record for record in map(json.loads, lines) if record["event"] == "step"]
-        tokens = tokens or steps[0]["tokens"]
-        least = seconds(["--limit", str(tokens)], environment(folder / "limit" if cold else None))
-        found = json.loads(parts.read_text(encoding="utf-8"))
+        for side in sides
+        if side != "train"
+        for field in ("cpu", "wall")
+    }
     return {
-        "train": whole, "limit": least, "parts": found, "tokens": tokens,
-        "prompts": steps[0]["prompts"],
+        "prompts": rows[0]["prompts"], "tokens": rows[0]["tokens"], "sides": sides,
+        "ratios": ratios, "parts": dict(sorted(parts.items(), key=lambda part: -part[1])),
     }  # fmt: skip
 
 
-def measured(game: str, pairs: int, *, cold: bool) -> dict[str, Any]:
-    """The medians over some pairs; the first pair of a warm start fills the caches."""
-    rows = [pair(game, 0, cold=cold) for _ in range(pairs + (not cold))][-pairs:]
-    names = sorted({name for row in rows for name in row["parts"]})
-    parts = {n: statistics.median(row["parts"].get(n, 0.0) for row in rows) for n in names}
-    return {
-        "prompts": rows[0]["prompts"],
-        "tokens": rows[0]["tokens"],
-        "train": statistics.median(row["train"] for row in rows),
-        "limit": statistics.median(row["limit"] for row in rows),
-        "ratio": statistics.median(row["train"] / row["limit"] for row in rows),
-        "parts": dict(sorted(parts.items(), key=lambda part: -part[1])),
-    }
+IMPORTS = (
+    "import numpy", "import torch", "import torch._dynamo", "import scipy.optimize",
+    "from transformers import LlamaForCausalLM, PreTrainedTokenizerFast", "import peft",
+)  # fmt: skip
+"""In the order of a start; each is charged with what those before it have not imported."""
+
+
+def imported() -> None:
+    """Prints the CPU seconds of each of `IMPORTS` in this process, as JSON."""
+    gc.disable()
+    seconds = {}
+    for statement in IMPORTS:
+        before = time.process_time()
+        exec(statement, {})
+        seconds[statement] = time.process_time() - before
+    print(json.dumps(seconds))
+
+
+def imports(turns: int) -> dict[str, float]:
+    """The median CPU seconds of each import; the first turn fills the caches."""
+    rows = [
+        json.loads(subprocess.check_output([sys.executable, __file__, "--imported"]))
+        for _ in range(turns + 1)
+    ][1:]
+    return {name: statistics.median(row[name] for row in rows) for name in IMPORTS}
 
 
 def report(name: str, found: dict[str, Any]) -> None:
     print(
         f"\n{found['machine']}\n{name}: {found['prompts']} prompts, {found['tokens']:,} tokens; "
-        f"CPU seconds {found['train']:.2f}, limit {found['limit']:.2f}, ratio {found['ratio']:.2f}"
+        "medians (and the best)"
     )
+    print(f"  {'':<28}{'CPU s':>14}{'wall s':>16}{'first line s':>16}")
+    for side, told in found["sides"].items():
+        cells = "".join(f"{told[field][0]:>9.2f} ({told[field][1]:.2f})" for field in Start._fields)
+        print(f"  {side:<28}{cells}")
+    for what, ratio in found["ratios"].items():
+        print(f"  ratio of {what:<19}{ratio:>7.2f}")
     for part, taken in found["parts"].items():
-        print(f"  {part:<28}{taken:>7.2f}", flush=True)
+        print(f"    {part:<28}{taken:>7.2f}", flush=True)
 
 
 def main() -> None:
@@ -228,20 +321,32 @@ def main() -> None:
         watched(sys.argv[3:], Path(sys.argv[2]))
         return
     if sys.argv[1:2] == ["--limit"]:
-        limit(int(sys.argv[2]))
+        limit(sys.argv[2], int(sys.argv[3]))
+        return
+    if sys.argv[1:2] == ["--imported"]:
+        imported()
         return
     parser = command(__doc__)
     parser.add_argument("--game", default=GAME)
-    parser.add_argument("--pairs", type=int, default=5)
+    parser.add_argument("--model", default="tiny")
+    parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--cold", action="store_true", help="measure a first start too")
+    parser.add_argument("--imports", action="store_true", help="measure the imports too")
+    parser.add_argument("--against", type=Path, metavar="TREE", help="another checkout of gamedsl")
     args = parser.parse_args()
+    load = f"load {os.getloadavg()[0]:.1f} at the start"
+    told = {"machine": machine(f"{os.cpu_count()} cores", load), "turns": args.turns}
     result: dict[str, Any] = {"starts": {}}
     for cold in (False, True) if args.cold else (False,):
-        name = f"{Path(args.game).stem}, {'cold' if cold else 'warm'}"
-        load = f"load {os.getloadavg()[0]:.1f} at the start"
-        told = {"machine": machine(f"{os.cpu_count()} cores", load), "pairs": args.pairs}
-        found = result["starts"][name] = {**told, **measured(args.game, args.pairs, cold=cold)}
-        report(name, found)
+        name = f"{Path(args.game).stem}, {args.model}, {'cold' if cold else 'warm'}"
+        found = measured(args.game, args.model, args.turns, args.against, cold=cold)
+        result["starts"][name] = {**told, **found}
+        report(name, result["starts"][name])
+    if args.imports:
+        result["imports"] = imports(args.turns)
+        print("\nCPU seconds of imports, one after another")
+        for statement, taken in result["imports"].items():
+            print(f"  {statement:<72}{taken:>6.2f}")
     keep(result, args.out)
 
 

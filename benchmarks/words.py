@@ -55,6 +55,7 @@ SHORTER: Mapping[str, Mapping[str, Any]] = {
     "twenty_questions_by_attributes": {"limit": 3}, "guess_in_words": {"tries": 3},
     "proposer_solver": {"solvers": 2}, "bargaining_in_words": {"rounds": 2},
     "code_team": {"drafts": 1}, "support": {"rounds": 1}, "village": {"days": 1},
+    "werewolf": {"days": 1},
 }  # fmt: skip
 """Params with which a game is shorter than as shipped."""
 TEMPERATURE = 0.5

@@ -202,11 +202,17 @@ def builtins(kind: str, rows: list[Builtin]) -> Iterator[str]:
 
 def calls() -> Iterator[str]:
     yield "\n## Functions that `call:` steps name\n"
-    yield "All are pure. [calls.md](calls.md) says more, and how to add one."
+    yield (
+        "All are pure; `valid` may call those that are also quick. [calls.md](calls.md) says more, "
+        "and how to add one."
+    )
     yield ""
     found = filter(None, map(lookup, SHIPPED))
-    rows = [(f"`{one.usage}`", one.doc, str(one.version)) for one in found]
-    yield from rows_of(("function", "meaning", "version"), rows)
+    rows = [
+        (f"`{one.usage}`", one.doc, "no" if one.unfit_for_conditions else "yes", str(one.version))
+        for one in found
+    ]
+    yield from rows_of(("function", "meaning", "in `valid`", "version"), rows)
 
 
 def labels() -> Iterator[str]:

@@ -8,10 +8,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from gamedsl.ir.json_types import schema_of
+from gamedsl.ir.json_types import call_schema, schema_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.replies import Form
-from gamedsl.ir.types import Enum, PerValue, Record, Text, range_type
+from gamedsl.ir.types import Enum, Option, PerValue, Record, Text, Union, range_type
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.replies import (
     REASONS,
@@ -72,6 +72,30 @@ OFFERS = (
     GOOD.replace("Take it.", "\\u0007"), "Take it.",
 )  # fmt: skip
 
+TOOLS = Record(
+    "move",
+    (
+        ("search", Option(Record("search", (("query", Text(20)),)))),
+        ("answer", Option(Record("answer", (("number", range_type(0, 9)),)))),
+    ),
+)
+ABOUT = (("search", "Finds a fact."), ("search.query", "words to look for"))
+SEARCH = '{"name": "search", "arguments": {"query": "moon"}}'
+ANSWER = '{"name": "answer", "arguments": {"number": 4}}'
+CALLS = (
+    SEARCH, f"Let me see.\n<tool_call>{SEARCH}</tool_call>", ANSWER, SEARCH + ANSWER,
+    SEARCH.replace("search", "find"), SEARCH.replace("query", "text"), ANSWER.replace("4", '"4"'),
+    '{"search": {"query": "moon"}}', '{"name": "search"}', SEARCH.replace("moon", "m" * 21),
+    "search(moon)",
+)  # fmt: skip
+
+
+SPLIT = '{"keep": {"book": 3, "hat": 0}}'
+EITHER = (
+    "Take the hat.", f" {SPLIT}\n", f"I keep: {SPLIT}", SPLIT + SPLIT, SPLIT[:-1], "null",
+    SPLIT.replace("3", "4"), "Take it or leave it. Now!", "Take it :}", "",
+)  # fmt: skip
+
 
 def forms() -> Iterator[str]:
     yield "| `respond` | what the prompt says |"
@@ -103,6 +127,28 @@ def offer() -> Iterator[str]:
         yield f"| {code(reply)} | {says} |"
 
 
+def calls() -> Iterator[str]:
+    yield f"```json\n{json.dumps(call_schema(TOOLS, ABOUT, ()))}\n```\n"
+    yield "| reply | what is read |"
+    yield "| --- | --- |"
+    for reply in CALLS:
+        read = read_open_reply(reply, Said("tool", 60), TOOLS, ())
+        says = refused(read) if isinstance(read, ParseFailure) else code(read)
+        yield f"| {code(reply)} | {says} |"
+
+
+def either() -> Iterator[str]:
+    """Yields replies that are a text or a record, with what is read."""
+    split = Record("Split", (("keep", PerValue(Enum("Good", ("book", "hat")), range_type(0, 3))),))
+    type = Union((Text(20), split))
+    yield "| reply | what is read |"
+    yield "| --- | --- |"
+    for reply in EITHER:
+        read = read_open_reply(reply, Said("either", 60), type, ())
+        says = refused(read) if isinstance(read, ParseFailure) else code(read)
+        yield f"| {code(reply)} | {says} |"
+
+
 def reasons() -> Iterator[str]:
     yield "| reason | of the reply |"
     yield "| --- | --- |"
@@ -121,4 +167,7 @@ def code(text: str) -> str:
     return f"`{shown}`" if shown.strip() else "(nothing)"
 
 
-TABLES = {"forms": forms, "choices": choices, "offer": offer, "reasons": reasons}
+TABLES = {
+    "forms": forms, "choices": choices, "offer": offer, "either": either, "calls": calls,
+    "reasons": reasons,
+}  # fmt: skip

@@ -17,7 +17,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gamedsl.diagnostics import CompileError, Diagnostic
@@ -53,15 +53,25 @@ __all__ = [
 ]
 
 
-def load(path: str | Path, params: Mapping[str, Any] | None = None) -> Game:
+def load(
+    path: str | Path,
+    params: Mapping[str, Any] | None = None,
+    calls: Sequence[str | Path] = (),
+) -> Game:
     """Compile a game file, or a shipped game by its name.
 
     `params` override the file's defaults: numbers, truth values, lists, or expressions as text.
+    `calls` are Python files, which are executed: the game may call the functions that they register
+    (docs/calls.md). `gamedsl.calls.files.CallFileError` says why one cannot be used.
     Raises `CompileError`, whose `diagnostics` hold every problem found, with places and fixes.
     """
     from gamedsl.compiler import compile_game
     from gamedsl.runtime import Game
 
+    for file in calls:
+        from gamedsl.calls.files import allow_calls
+
+        allow_calls(file)
     ir, document = compile_game(path, params)
     return Game(ir, document.files)
 

@@ -38,6 +38,11 @@ COMMANDS: dict[str, str] = {
     "report": "write the page of a run anew, or compare several",
     "eval": "play matches between players, runs and models; exploitability, leaderboards",
 }
+OF_GAMES = (
+    "validate", "calls", "prompts", "show", "solve", "compile", "export", "replay", "train", "eval",
+)  # fmt: skip
+"""The commands that read games, and so may be told of files with functions for them."""
+
 CLEAN, PROBLEMS, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
@@ -146,7 +151,11 @@ def _dispatch(argv: list[str]) -> int:
     command = import_module(f"gamedsl.commands.{module}")
     parser = _Parser(prog=f"gamedsl {name}", description=command.HELP)
     command.configure(parser)
+    if name in OF_GAMES:
+        add_calls(parser)
     given = parser.parse_args(list(map(_checked, rest)))
+    if name in OF_GAMES and not _allow_calls(name, given.call_files):
+        return USAGE
     if "json" in (getattr(given, "format", None), getattr(given, "report", None)):
         from gamedsl.commands._streams import write_exactly
 
@@ -209,6 +218,31 @@ def add_params(parser: argparse.ArgumentParser, more: str = "") -> None:
         metavar="K=V",
         help=f"set a param; may be repeated{more}",
     )
+
+
+def add_calls(parser: argparse.ArgumentParser) -> None:
+    """Let a command execute files that bring functions for games."""
+    parser.add_argument(
+        "--allow-calls",
+        action="append",
+        default=[],
+        metavar="FILE.py",
+        dest="call_files",
+        help="execute this Python file, whose functions the game may then call; may be repeated",
+    )
+
+
+def _allow_calls(command: str, files: Iterable[str]) -> bool:
+    """Executes files of functions; False, with a message, where one cannot be used."""
+    for file in files:
+        from gamedsl.calls.files import CallFileError, allow_calls
+
+        try:
+            allow_calls(file)
+        except CallFileError as error:
+            sys.stderr.write(f"gamedsl {command}: {error.fact}\n  fix: {error.fix}\n")
+            return False
+    return True
 
 
 def read_params(given: Iterable[str]) -> dict[str, str]:

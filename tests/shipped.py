@@ -7,7 +7,7 @@ from pathlib import Path
 
 GAMES = Path(__file__).parent.parent / "games"
 
-SAYS = re.compile(r"^[^#]*\bsay:", re.MULTILINE)
+SAYS = re.compile(r"^[^#]*(\bsay:|\buse: tool_loop\b)", re.MULTILINE)
 """What only a game with open decisions has."""
 
 OPEN = tuple(

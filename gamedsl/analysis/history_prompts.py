@@ -10,7 +10,7 @@ from gamedsl.engine.kernel import Ask
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
-from gamedsl.prompting.events import Seen, Turn
+from gamedsl.prompting.events import Seen, Turn, counts_of
 from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Messages, Part, Prompter, RenderError
 from gamedsl.prompting.template_evaluation import RenderingBudget
@@ -68,21 +68,27 @@ class Prompts:
     def _arguments(self, node: Node, ask: Ask) -> _Arguments:
         assert self.book is not None
         state = node.state
-        variables = state.variables if self._ir.entries_at(ask.seat, ask.step) is not None else {}
+        named = ask.step in self._ir.asked_counts
+        restricted = self._ir.entries_at(ask.seat, ask.step) is not None
+        variables = state.variables if restricted or named else {}
         step, seen = self._steps[ask.step], state.seen(ask.seat)
-        before = turns_before(node, ask.seat) if self._prompter.is_chat else ()
+        before: tuple[Turn, ...] = ()
+        if self._prompter.is_chat:
+            before = turns_before(node, ask.seat, self._ir.asked_counts)
         return ask.seat, step, ask.legal, self.book, seen, variables, before
 
 
-def turns_before(node: Node, seat: str) -> tuple[Turn, ...]:
-    """Returns a seat's decisions before a history, with its replies; forced ones are not asked."""
+def turns_before(node: Node, seat: str, asked: Mapping[str, tuple[str, ...]]) -> tuple[Turn, ...]:
+    """Returns a seat's decisions before a history, with its replies; forced ones are not asked.
+    `asked` as of `GameIR.asked_counts`."""
     found: list[Turn] = []
     while node.before is not None:
         at, moved = node.before, node.move
         for ask, number in zip(at.state.asks, moved, strict=False):
             if ask.seat == seat and (len(ask.legal) > 1 or ask.open):
                 told = len(at.state.seen(seat))
-                found.append(Turn(ask.step, ask.legal, told, ask.legal[number]))
+                counts = counts_of(asked.get(ask.step, ()), at.state.variables)
+                found.append(Turn(ask.step, ask.legal, told, ask.legal[number], counts))
         node = at
     return tuple(reversed(found))
 

@@ -100,8 +100,8 @@ def _leaks(sample: HistorySample) -> Iterator[Leak]:
             yield Leak(ask, elsewhere, one, what, (asked.step, ask.step))
         for other, again in others:
             if again.legal != ask.legal:
-                legal = ", ".join(ask.legal), ", ".join(again.legal)
-                yield Leak(ask, one, other, "it may choose from others", legal)
+                what = "what it may say differs" if ask.open else "it may choose from others"
+                yield Leak(ask, one, other, what, (_listed(ask.legal), _listed(again.legal)))
         if not others or viewer is None:
             continue
         declared = ask.key is not None or ask.seat in sample.ir.views
@@ -179,6 +179,10 @@ def _not_asked(node: Node, ask: Ask, other: Node, next: str) -> Leak:
     """Returns the leak of a seat that is asked in one history and not in another."""
     shown = f"it is asked for {ask.step}", next
     return Leak(ask, node, other, "what comes next differs", shown)
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(map(events.unambiguous, names)) or "nothing"
 
 
 def _unlike(one: object, other: object, path: str = "") -> tuple[str, str]:

@@ -7,8 +7,12 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gamedsl.analysis.proof import Moves
-from gamedsl.engine.kernel import Amounts, State
+from gamedsl.engine.kernel import Amounts, Ask, State
 from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.prompting.events import SILENCE
+
+NO_REPLY = "gives no valid reply"
+"""The words for silence in a history."""
 
 
 class Node:
@@ -68,7 +72,7 @@ def history_lines(node: Node, most: int = 12) -> tuple[str, ...]:
     for before, after in pairwise(path_of(node)):
         state = before.state
         step = state.draws[0] if state.kind == "chance" else state.asks[0].step
-        parts = [f"{who} {what}".strip() for who, what in made(after).items()]
+        parts = [f"{who} {what or NO_REPLY}".strip() for who, what in made(after).items()]
         text = ", ".join(parts[:8]) + (", …" if len(parts) > 8 else "")
         if step == last and state.kind == "chance":
             lines[-1] += f", {text}"
@@ -76,6 +80,17 @@ def history_lines(node: Node, most: int = 12) -> tuple[str, ...]:
             lines.append(f"{step}: {text}")
         last = step
     return tuple(lines) if len(lines) <= most else ("…", *lines[-most:])
+
+
+def silent_in(failure: Failure) -> dict[str, str]:
+    """Returns the seats that gave no valid reply in a play that failed, each with the last step
+    at which it gave none."""
+    asked = list[tuple[Ask, int]]()
+    if failure.node is not None:
+        for before, after in pairwise(path_of(failure.node)):
+            asked += zip(before.state.asks, after.move, strict=False)
+        asked += zip(failure.node.state.asks, failure.move, strict=False)
+    return {ask.seat: ask.step for ask, number in asked if ask.legal[number] == SILENCE}
 
 
 def history_text(node: Node, most: int = 12) -> str:

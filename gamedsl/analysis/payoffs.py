@@ -31,6 +31,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -207,7 +208,7 @@ def _is_risky(expr: Expr) -> bool:
             return _has_no_value(expr)
         case (
             Const() | Read() | LastBy() | Past() | Local() | Me() | Stream() | Logic() | If()
-            | Field() | Cell() | LetCall() | LetMap() | Table() | Build() | Collect()
+            | Field() | Cell() | LetCall() | LetMap() | Table() | Build() | Collect() | Consult()
         ):  # fmt: skip
             return False
         case _:

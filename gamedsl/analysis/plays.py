@@ -13,7 +13,15 @@ from dataclasses import replace
 from functools import partial
 
 from gamedsl.analysis.history_sample import WORK, HistorySample
-from gamedsl.analysis.nodes import Failure, Node, history_lines, path_of, replay
+from gamedsl.analysis.nodes import (
+    NO_REPLY,
+    Failure,
+    Node,
+    history_lines,
+    path_of,
+    replay,
+    silent_in,
+)
 from gamedsl.analysis.payoffs import cause_of, fault_of, rewards_are_defined
 from gamedsl.analysis.proof import Moves, Proof
 from gamedsl.diagnostics import Problems
@@ -44,10 +52,11 @@ def check_plays(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
 
 def _failed(sample: HistorySample, failure: Failure, problems: Problems) -> Proof:
     error, witness = failure.error, _situation(sample, failure)
+    where = _place_of(failure)
     code = "GD0437" if isinstance(error, PlayError) else "GD0402"
     if isinstance(error, PlayError):
         problems.add(
-            "GD0437", error.message, error.span, why="in some play", help=error.help,
+            "GD0437", error.message, error.span, why=where, help=error.help,
             witness=(*error.witness, *witness)[:8],
         )  # fmt: skip
     elif _of_reward(sample.ir, error):
@@ -57,11 +66,20 @@ def _failed(sample: HistorySample, failure: Failure, problems: Problems) -> Proo
     elif not (sample.ir.plain and problems.errors):
         why, help = cause_of(error)
         problems.add(
-            "GD0402", f"this {fault_of(error, 'in some play')}", error.span, why=why, help=help,
+            "GD0402", f"this {fault_of(error, where)}", error.span, why=why, help=help,
             witness=witness,
         )  # fmt: skip
     histories = () if failure.node is None else (_replayed(failure.node, failure.move),)
     return Proof("plays", CLAIM, "refuted", sample.extent, (code,), witness, histories)
+
+
+def _place_of(failure: Failure) -> str:
+    """Returns the kind of play that failed: silence in it may be what the rules do not cover."""
+    silent = [f"of `{seat}` at `{step}`" for seat, step in silent_in(failure).items()]
+    if not silent:
+        return "in some play"
+    replies = "an invalid reply" if len(silent) == 1 else "invalid replies"
+    return f"after {replies} {' and '.join(silent)}"
 
 
 def _of_reward(ir: GameIR, error: EvaluationError) -> bool:
@@ -103,7 +121,8 @@ def _situation(sample: HistorySample, failure: Failure) -> tuple[str, ...]:
         told = {"everyone": next(iter(told.values()))}
     short = {seat: text if len(text) < 180 else "…" + text[-180:] for seat, text in told.items()}
     moved = zip(state.asks, failure.move, strict=False)
-    chosen = [f"then {ask.seat} chooses {ask.legal[n]}" for ask, n in moved]
+    made = [(ask.seat, ask.legal[n]) for ask, n in moved]
+    chosen = [f"then {seat} {f'chooses {name}' if name else NO_REPLY}" for seat, name in made]
     return (*(f"{seat}: {text}" for seat, text in [*short.items()][:6]), *chosen)
 
 

@@ -25,7 +25,7 @@ from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, walk_steps
 from gamedsl.prompting.events import Event, known
 from gamedsl.prompting.template_evaluation import RenderingBudget
-from gamedsl.prompting.templates import template_for
+from gamedsl.prompting.templates import event_template, template_for
 from gamedsl.runtime.decision import key_of
 
 APART = "where a seat has seen something else, it is told something else"
@@ -251,7 +251,7 @@ def _silent(ir: GameIR, pair: Pair) -> Template | None:
         for event in events if events[0] != events[1] else ():
             step = steps[event.step] if event is not None else None
             if isinstance(step, Binding):
-                found = template_for(ir, "seen", step.id, step.variable)
+                found = event_template(ir, step, pair.seat)
                 if found is not None:
                     return found
     return None

@@ -44,16 +44,25 @@ from gamedsl.prompting.default_texts import (
 from gamedsl.prompting.history_bounds import most_in_prompts
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.reply_instructions import instruction
-from gamedsl.prompting.templates import template_for, variables_before
+from gamedsl.prompting.templates import (
+    constants,
+    event_template,
+    template_for,
+    variables_before,
+)
+from gamedsl.prompting.value_text import NOTHING
 from gamedsl.prompting.visibility import may_read
+
+_LONG_COUNT = 7
+"""Characters of the number of a pass, or more."""
 
 
 class Event(NamedTuple):
     """Something that a seat may come to know by a step: who chose it or whom it is for (None where
-    that can be several), and the most units of what it is."""
+    that can be several), and the extent of what it is."""
 
     actor: str | None
-    choice: int
+    choice: Extent
 
 
 class PromptBounds:
@@ -152,10 +161,10 @@ class PromptBounds:
         return sum(self._line(step, seat, event) + 1 for event in self._events(step, seat))
 
     def _line(self, step: Binding, seat: str, event: Event) -> int:
-        template = template_for(self._ir, "seen", step.id, step.variable)
+        template = event_template(self._ir, step, seat)
         actors = self._roles.values() if event.actor is None else (event.actor,)
         if template is not None:
-            choice = Text(event.choice)
+            choice = Text(event.choice.length)
             return max(
                 self._filled(template, seat, actor=Exactly(actor), choice=choice)
                 for actor in actors
@@ -164,7 +173,7 @@ class PromptBounds:
         match step:
             case Choose():
                 whose = actor + 1 if self._count > 1 else len("You ")
-                return whose + len("chose .") + event.choice
+                return whose + len("chose .") + event.choice.length
             case Show() | Call():
                 what = "Shown"
             case Draw():
@@ -174,14 +183,14 @@ class PromptBounds:
         if self._ir.labels.kind != "masked":
             what = step.variable
         whom = actor + len(" for ") if actor else 0
-        return self._measure(what) + whom + len(": .") + event.choice
+        of = len(" of ") if isinstance(step, Draw) and step.per else 0
+        return titled(self._measure(what) + of + whom, event.choice).length + len(".")
 
     def _events_uncached(self, step: Binding, seat: str) -> list[Event]:
         """Returns the events that one run of a step can be for a seat; of several actors that take
         turns, the longest event."""
         match step:
             case Show(value=value, readers=readers):
-                unbound = self._values.prompt_name("none")  # what is not bound yet can be shown
                 owners = self._ir.seats if step.by_seat else ("",)
                 whole = self._bounds.value(value)
                 known = whole.item if step.by_seat else whole
@@ -190,9 +199,9 @@ class PromptBounds:
                     for owner in owners
                 }
                 return [
-                    Event(self._roles[owner] if owner else "", max(found, unbound))
+                    Event(self._roles[owner] if owner else "", found)
                     for owner, found in lengths.items()
-                    if found
+                    if found.length
                 ]
             case Draw():
                 return self._drawn(step, seat)
@@ -207,7 +216,7 @@ class PromptBounds:
         events = [
             Event(
                 self._roles[actor],
-                self._values.label(option.name for option in options)
+                Extent(self._values.label(option.name for option in options))
                 if actor == seat or not step.readers.fields
                 else self._value_length(step.readers, seat, actor, step.type, ANYTHING, ""),
             )
@@ -225,10 +234,10 @@ class PromptBounds:
             keys = [(*key, value) for key in keys for value in values]
         events = []
         for key in keys:
-            head = "".join(f"{name_of(part)}:" for part in key[step.by_seat :])
+            head = "".join(f"{name_of(part)}: " for part in key[step.by_seat :])
             owner = str(key[0]) if step.by_seat else None
             found = self._value_length(step.readers, seat, owner, step.type, known, head)
-            if found:
+            if found.length:
                 events.append(Event(None if owner is None else self._roles[owner], found))
         return events
 
@@ -240,8 +249,8 @@ class PromptBounds:
         type: Type,
         known: AbstractValue,
         head: str,
-    ) -> int:
-        """Returns a bound on the name of a value as a seat may know it, 0 where it may not."""
+    ) -> Extent:
+        """Returns a bound on the text of a value as a seat may know it, empty where it may not."""
         start, record = self._values.prompt_name(head) if head else 0, plain(type)
         if readers.fields and isinstance(record, Record):
             shown = [
@@ -250,8 +259,11 @@ class PromptBounds:
                 for place, inner in readers.fields
                 if may_read(inner, seat, owner)
             ]  # fmt: skip
-            return max(sum(shown), self._values.prompt_name("none")) if shown else 0
-        return start + self._values.name(type, known) if may_read(readers, seat, owner) else 0
+            return Extent(max(sum(shown), len(NOTHING)) if shown else 0)
+        if not may_read(readers, seat, owner):
+            return Extent(0)
+        text = self._values.extent_in_event(type, known, self._viewing.marks)
+        return Extent(start + text.length, text.lines)
 
     # who is asked for what
 
@@ -288,7 +300,7 @@ class PromptBounds:
         longest: dict[str, int] = {}
         for other in bindings:
             for event in self._events(other, seat):
-                longest[other.variable] = max(longest.get(other.variable, 0), event.choice)
+                longest[other.variable] = max(longest.get(other.variable, 0), event.choice.length)
         none = self._measure(str(None))
         values: dict[str, Bound] = {
             name: Text(max(longest.get(name, 0), none)) for name in variables_before(self._ir, step)
@@ -300,10 +312,12 @@ class PromptBounds:
             "actor": Text(actor), "step": Text(variable),
             "choice": Text(max(longest.values(), default=0)),
         }  # fmt: skip
-        return {**values, "seen": ListOf(Parts(parts), count)}
+        counts = dict.fromkeys(self._ir.asked_counts.get(step.id, ()), Text(_LONG_COUNT))
+        return {**values, **counts, "seen": ListOf(Parts(parts), count)}
 
     def _filled(self, template: Template, seat: str, **more: Bound) -> int:
-        scope: dict[str, Bound] = {p.name: Exactly(p.value) for p in self._ir.params}
+        known = constants(self._ir, lambda name: self._book.relabelled(name, self._roles))
+        scope: dict[str, Bound] = {name: Exactly(value) for name, value in known.items()}
         scope |= {name: Exactly(role) for name, role in self._roles.items()}
         scope["labels"] = Exactly(dict(self._book.pairs))
         scope["roles"] = Exactly(tuple(self._roles.values()))

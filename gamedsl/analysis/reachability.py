@@ -1,9 +1,11 @@
 """Reachability of all that is written: steps, actions, branches, cells of tables, ends.
 
 What has been met in some history can happen, however few histories were gone through. Of what has
-not, it is said that it never happens only where all were. Only what stands in the game's own file
-is looked at: a library is written for many games. Nor is what the params switch off: the file is
-written for other values of them too.
+not, it is said that it never happens only where all were. Where random plays stand for all, the
+steps that none of them came to are noted, and the actions and ends that none of them met; rare
+branches and options are left to the report. Only what stands in the game's own file is looked at: a
+library is written for many games. Nor is what the params switch off: the file is written for other
+values of them too.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from typing import NamedTuple, assert_never
 from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.live_code import LiveCode
 from gamedsl.analysis.proof import Proof
-from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics import Problems, Severity
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import (
     Apply,
@@ -56,7 +58,7 @@ class Site(NamedTuple):
 
 def check_reachability(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     """GD0473: a step, action or option; GD0474: a branch, or a cell of a table; GD0475: `end` or an
-    `until`: none of which happens in any history."""
+    `until`: none of which happens in any history, or in any random play."""
     sites = list(sites_of(sample.ir))
     met = _visited_keys(sample)
     missing = [site for site in sites if site.key not in met]
@@ -72,18 +74,45 @@ def check_reachability(sample: HistorySample, problems: Problems) -> Iterator[Pr
         return
     names = tuple(f"not met: {site.what}, line {site.span.line}" for site in missing)
     if not whole:
+        noted = [] if problems.errors or not sample.plays else _noted(sample, missing)
+        plays = f"in none of {sample.plays} random play{'s' * (sample.plays != 1)}"
+        for site in noted:
+            _report(site, "was never met", f"{plays}, which are not all plays", "note", problems)
         extent = f"{len(missing)} of {len(sites)} were not met in {sample.extent}"
-        yield Proof("reachable", CLAIM, "sampled", extent, (), names)
+        short = f"{len(missing)} of {len(sites)} steps, branches and ends not met"
+        yield Proof("reachable", CLAIM, "sampled", extent, _codes(noted), names, short=short)
         return
     for site in missing:
-        problems.add(
-            site.code, f"{site.what} never happens", site.span, severity="warning",
-            why=f"in none of {len(sample.nodes):,} histories",
-            help="delete it, or correct what leads here" if site.code != "GD0475" else
-            "correct the condition, or delete it",
-        )  # fmt: skip
-    codes = tuple(dict.fromkeys(site.code for site in missing))
-    yield Proof("reachable", CLAIM, "refuted", sample.extent, codes, names)
+        why = f"in none of {len(sample.nodes):,} histories"
+        _report(site, "never happens", why, "warning", problems)
+    yield Proof("reachable", CLAIM, "refuted", sample.extent, _codes(missing), names)
+
+
+def _report(site: Site, never: str, why: str, severity: Severity, problems: Problems) -> None:
+    """Reports what is not met: as never happening, or as not met in random plays."""
+    help = "delete it, or correct what leads here"
+    if site.code == "GD0475":
+        help = "correct the condition, or delete it"
+    problems.add(
+        site.code, f"{site.what} {never}", site.span, severity=severity, why=why, help=help
+    )
+
+
+def _codes(sites: list[Site]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(site.code for site in sites))
+
+
+def _noted(sample: HistorySample, missing: list[Site]) -> list[Site]:
+    """Returns the sites that are noted where random plays do not meet them. A step whose own
+    condition was read, and did not hold, may be rare."""
+    read = [span for _, span in sample.watch.places]
+
+    def is_rare(site: Site) -> bool:
+        inside = (s for s in read if s.source is site.span.source)
+        return any(site.span.start <= s.start and s.end <= site.span.end for s in inside)
+
+    steps = [site for site in missing if site.code != "GD0474" and site.key[0] != "option"]
+    return [site for site in steps if site.key[0] != "run" or not is_rare(site)]
 
 
 def sites_of(ir: GameIR) -> Iterator[Site]:

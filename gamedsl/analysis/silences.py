@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from random import Random
 
 from gamedsl.analysis.history_sample import HistorySample
+from gamedsl.analysis.nodes import NO_REPLY
 from gamedsl.analysis.payoffs import cause_of, fault_of
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
@@ -72,7 +73,7 @@ def _advance(ir: GameIR, state: History, random: Random, made: list[str], *, alw
         return False
     names = _replies(ir, state.asks, random, always)
     for ask, name in zip(state.asks, names, strict=True):
-        told = "gives no valid reply" if name == SILENCE else f"chooses {name}"
+        told = NO_REPLY if name == SILENCE else f"chooses {name}"
         made.append(f"{ask.seat} {told} at {ask.step}")
     state.choose(names)
     return True

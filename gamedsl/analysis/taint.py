@@ -15,7 +15,7 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Const, Expr, LetCall, LetMap, children, walk
 from gamedsl.ir.game import GameIR, Let
-from gamedsl.ir.types import Number
+from gamedsl.ir.types import Number, walk_types
 from gamedsl.prompting.template_syntax import Broken, locate, parse
 
 PAYOFF_WORDS = ("payoff", "payoffs", "reward", "rewards", "scores")
@@ -154,7 +154,7 @@ def _has_number(ir: GameIR, let: Let, seen: set[str]) -> bool:
     queue: list[Expr] = [let.body]
     while queue:
         expr = queue.pop()
-        if isinstance(expr, Const) and isinstance(expr.type, Number):
+        if isinstance(expr, Const) and any(isinstance(t, Number) for t in walk_types(expr.type)):
             return True
         if isinstance(expr, LetCall | LetMap) and expr.name not in seen:
             inner = ir.lets_by_name.get(expr.name)

@@ -210,6 +210,8 @@ class _Walk:
                 between = max([between, *(self._width(each) for each in named.values())])
                 if isinstance(of, ListOf):
                     return Text(of.most * (self._width(of.item) + between))
+                if isinstance(of, Text):  # of a list that was shown: each item has a character
+                    return Text(of.most * (1 + between))
                 if isinstance(of, Exactly) and isinstance(of.value, list | tuple):
                     widths = [self._width(Exactly(item)) for item in of.value]
                     return Text(sum(widths) + len(widths) * between)

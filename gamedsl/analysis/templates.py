@@ -13,10 +13,18 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.edits import respell_key
 from gamedsl.ir.game import GameIR, Template
-from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
-from gamedsl.ir.types import SEAT, Record, plain
+from gamedsl.ir.program import Binding, Call, Choose, Draw, Loop, Show, walk_steps
+from gamedsl.ir.types import SEAT, Record, is_by_role, plain, text_or_record
 from gamedsl.prompting.template_syntax import Broken, Mention, Parsed, locate, parse
-from gamedsl.prompting.templates import names_in, slots_of, template_for, variables_before
+from gamedsl.prompting.templates import (
+    Kind,
+    event_template,
+    names_in,
+    slots_of,
+    template_for,
+    variables_before,
+)
+from gamedsl.prompting.visibility import shows_fields
 
 _NONE: tuple[str, ...] = ()
 
@@ -66,13 +74,28 @@ def _known_key(ir: GameIR, template: Template, problems: Problems) -> bool:
         what = "choice" if all(isinstance(step, Choose) for step in steps) else "step that binds"
         known = tuple(dict.fromkeys(n for step in steps for n in (step.variable, step.id)))
     if template.key in known:
-        return True
+        return _known_reader(ir, template, problems)
     guess = did_you_mean(template.key, known)
     problems.add(
         "GD0511", f"`{template.key}` is no {what} of this game", template.key_span or template.span,
         why=f"`{template.slot}` is one text, or one each for {', '.join(known)}" if known else
         "the rules are one text for all roles",
         help=respell_key(template.key_span or template.span, guess),
+    )  # fmt: skip
+    return False
+
+
+def _known_reader(ir: GameIR, template: Template, problems: Problems) -> bool:
+    """Returns whether the reader of a template, if it is for one alone, is a role or a seat."""
+    roles = (role.name for role in (*ir.roles, *ir.referees))
+    known = tuple(dict.fromkeys((*roles, *ir.everyone)))
+    if template.reader is None or template.reader in known:
+        return True
+    place = template.key_span or template.span
+    problems.add(
+        "GD0511", f"`{template.reader}` is no role of this game", place,
+        why=f"who reads it is `all`, or one of {', '.join(known)}",
+        help=respell_key(place, did_you_mean(template.reader, known)),
     )  # fmt: skip
     return False
 
@@ -116,19 +139,21 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
     kind = scope.get(name)
     variables = {step.variable: step for step in reversed(_bindings(ir))}
     let = ir.lets_by_name.get(name)
-    events = name == "seen" or kind == "variable"
+    events = name == "seen" or kind in ("variable", "count")
     if kind is not None and events and _is_of_a_view(ir, template, mention, whole, problems):
         return
     if kind == "word":
         _check_part(ir, template, mention, span, problems)
-    elif kind in ("param", "role"):
+    elif kind in ("param", "constant", "role"):
         entries = _entries(ir, name)
         if mention.attribute is not None and mention.attribute not in entries:
             _no_part(template, mention, entries, problems)
+    elif kind == "count":
+        _check_count(ir, template, mention, whole, problems)
     elif kind == "variable":
         _check_variable(ir, template, mention, whole, variables[name], problems)
-    elif name in variables or slots_of(name):
-        _not_here(ir, name, slot, span, name in variables, problems)
+    elif name in variables or name in names_in("ask", ir) or slots_of(name):
+        _not_here(ir, name, slot, span, name in names_in("ask", ir), problems)
     elif let is not None or name in PAYOFF_WORDS:
         problems.add(
             "GD0513", f"a template may not show `{name}`", span,
@@ -137,12 +162,29 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
             help="leave it out, or name a param, a label, a role or, in `ask`, an earlier choice",
         )  # fmt: skip
     else:
-        guess = did_you_mean(name, sorted(scope))
+        told = [word for word in sorted(scope) if _may_be_named(ir, template, word, scope[word])]
         problems.add(
             "GD0512", f"there is nothing called `{name}`", span,
-            why=f"`{slot}` can name {', '.join(sorted(scope))}",
-            help=respell(span, guess),
+            why=f"`{slot}` can name {', '.join(told)}",
+            help=respell(span, did_you_mean(name, told)),
         )  # fmt: skip
+
+
+def _may_be_named(ir: GameIR, template: Template, name: str, kind: Kind) -> bool:
+    """Returns whether a template may name a word of its scope, or a part of it: whether all its
+    readers are told it."""
+    if kind != "variable" and name != "seen":
+        return True
+    first = next((step for step in _bindings(ir) if step.variable == name), None)
+    parts = () if first is None else (*_keys(ir, first), *_parts(first))
+    for part in (None, *parts):
+        mention, found = Mention(name, 0, 0, part), Problems()
+        of_a_view = _is_of_a_view(ir, template, mention, template.span, found)
+        if first is not None and not of_a_view:
+            _check_variable(ir, template, mention, template.span, first, found)
+        if not found.found:
+            return True
+    return False
 
 
 def _check_part(
@@ -171,15 +213,27 @@ def _check_part(
 
 
 def _check_event(ir: GameIR, template: Template, mention: Mention, problems: Problems) -> None:
-    """Checks a part of an event: a field that all who see any of the event see."""
+    """Checks a part of an event: a field that all who see any of the event, and read it by this
+    template, see."""
     if mention.attribute is None:
         return
     for step in _bindings(ir):
-        if template_for(ir, "seen", step.id, step.variable) is not template:
+        seats = [i for i, s in enumerate(ir.everyone) if event_template(ir, step, s) is template]
+        if not seats:
             continue
-        parts, sight = _parts(step), visibilities_of(ir).variables.get(step.variable)
-        if sight is not None and sight.by == "field":
-            parts = tuple(p for i, p in enumerate(parts) if sight.part(i).all == sight.any)
+        parts, sight = _parts(step), visibilities_of(ir).certain(step.variable)
+        sights = () if sight is None else sight.parts if sight.by == "seat" else (sight,)
+        of_fields = [one for one in sights if one.by == "field"]
+        own = is_by_role(step.type) and all(
+            one.part(i).all >> i & 1 or not one.any >> i & 1
+            for one in of_fields for i in seats if i < len(parts)
+        )  # fmt: skip
+        parts = tuple(
+            p for i, p in enumerate(parts)
+            if all(s.part(i).all >> seat & 1 or not s.any >> seat & 1
+                   for s in of_fields for seat in seats)
+        )  # fmt: skip
+        parts = (*parts, "me") if own else parts
         if mention.attribute not in parts:
             _no_part(template, mention, parts, problems)
             return
@@ -202,7 +256,8 @@ def _check_variable(
                 help=_later(ir, mention),
             )  # fmt: skip
             return
-    keys, parts = _keys(ir, first), _parts(first)
+    keys = _keys(ir, first)
+    parts = () if keys else _parts(first)
     if mention.attribute in parts:
         _check_readers(ir, mention, span, first, asking, problems)
     elif mention.attribute is None and keys:
@@ -212,6 +267,37 @@ def _check_variable(
         _no_part(template, mention, keys or parts, problems)
     else:
         _check_readers(ir, mention, span, first, asking, problems)
+
+
+def _check_count(
+    ir: GameIR, template: Template, mention: Mention, span: Span, problems: Problems
+) -> None:
+    """Checks the count of a loop: each step that asks with this text is in the loop, and all who
+    are asked can work out in which pass they are."""
+    if mention.attribute is not None:
+        _no_part(template, mention, _NONE, problems)
+        return
+    asking = [s for s in ir.steps if template_for(ir, "ask", s.id, s.variable) is template]
+    loops = (s for s in walk_steps(ir.turns) if isinstance(s, Loop) and s.count == mention.name)
+    notes = (Note(next(loops).span, "counted here"),)
+    for step in asking:
+        if mention.name not in ir.asked_counts.get(step.id, ()):
+            problems.add(
+                "GD0514", f"`{mention.name}` counts no loop around `{step.id}`", span,
+                why="the question of a step can name the passes that the step is in", notes=notes,
+                help="leave it out, or write this text for steps of the loop alone",
+            )  # fmt: skip
+            return
+    sight = visibilities_of(ir).variables.get(mention.name)
+    readers = None if sight is None or is_open(ir) else sight.all
+    for seat in (seat for step in asking for seat in step.actors):
+        if readers is not None and not readers >> ir.everyone.index(seat) & 1:
+            problems.add(
+                "GD0508", f"`{seat}` reads this, and cannot know `{mention.name}`", span,
+                why="a prompt may only show what its reader has seen", notes=notes,
+                help="leave it out",
+            )  # fmt: skip
+            return
 
 
 def _is_of_a_view(
@@ -265,7 +351,7 @@ def _blind(
 ) -> str | None:
     """Returns a seat that is asked in one of the steps and does not see a variable, or its part;
     None where all see it."""
-    sight = visibilities_of(ir).variables.get(name)
+    sight = visibilities_of(ir).certain(name)
     if sight is None or is_open(ir):
         return None
     if part is not None and sight.by == "seat":
@@ -302,18 +388,21 @@ def _bindings(ir: GameIR) -> tuple[Binding, ...]:
 
 
 def _parts(step: Binding) -> tuple[str, ...]:
-    """Returns the fields of an open reply, or of a record with readers for each field."""
-    type = plain(step.type)
+    """Returns the fields of an open reply, or of a record that a prompt tells by its fields."""
+    whole = step.type if isinstance(step, Choose | Draw) else step.entry_type
+    kinds, type = text_or_record(plain(whole)), plain(whole)
+    type = type if kinds is None else kinds.record
     if not isinstance(type, Record) or (isinstance(step, Choose) and step.said is None):
         return ()
-    told = isinstance(step, Choose) or step.readers.fields
+    told = isinstance(step, Choose) or shows_fields(step)
     return tuple(name for name, _ in type.fields) if told else ()
 
 
 def _entries(ir: GameIR, name: str) -> tuple[str, ...]:
     """Returns the entries of a param that a template can name: those of a map with texts as keys,
     but for names of a map's methods, such as `items`."""
-    found = next((param.value for param in ir.params if param.name == name), None)
+    named = (param for param in (*ir.params, *ir.constants) if param.name == name)
+    found = next((param.value for param in named), None)
     keys = found if isinstance(found, dict) else ()
     return tuple(key for key in keys if isinstance(key, str) and not hasattr(dict, key))
 

@@ -22,8 +22,9 @@ CLAIM = "everything declared under `let` and `state` is read"
 
 
 def check_all_read(ir: GameIR, problems: Problems) -> None:
-    """GD0476: the rules, the payoffs, the view and the templates do not name it."""
-    read = _read(ir)
+    """GD0476: the rules, the payoffs, the view and the templates do not name it, nor would they for
+    other values of the params."""
+    read = _read(ir).union(ir.switched_off)
     for name, span, what in _declared(ir):
         if name not in read and span.source is ir.span.source:
             problems.add(

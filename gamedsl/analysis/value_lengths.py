@@ -35,10 +35,11 @@ from gamedsl.ir.types import (
     Union,
     domain,
     plain,
+    walk_types,
 )  # fmt: skip
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.labels import LabelBook
-from gamedsl.prompting.value_text import slant
+from gamedsl.prompting.value_text import NOTHING, is_short, slant
 
 Measure = Callable[[str], int]
 """The length of a text; that of two in a row is the sum of theirs."""
@@ -46,7 +47,6 @@ Measure = Callable[[str], int]
 _LISTED = 1_000
 """Numbers of a range that are named one by one."""
 
-_NOTHING = "nothing"
 _BETWEEN = 2
 """The length of a mark between the items of a list, such as `, `."""
 
@@ -155,40 +155,48 @@ class ValueLengths:
         found = self._as_text(type, known, called, marks)
         return Extent(max(found.length, self._longest * called_whole), found.lines)
 
+    def extent_in_event(self, type: Type, known: AbstractValue, marks: Mapping[str, str]) -> Extent:
+        """Returns the extent of a value that was drawn or shown, in a line or in several."""
+        found = self.view(type, known, 0, marks)
+        if any(isinstance(part, Grid) for part in walk_types(type)):
+            return found
+        return Extent(max(found.length, self._one_line(type, known, 0)), found.lines)
+
     def _as_text(
         self, type: Type, known: AbstractValue, called: int, marks: Mapping[str, str]
     ) -> Extent:
         match plain(type):
             case Grid() as grid:
                 found = self._board(grid, known, called, marks if plain(grid.of) == SEAT else {})
-                return Extent(max(found.length, len(_NOTHING)), found.lines)
+                return Extent(max(found.length, len(NOTHING)), found.lines)
             case PerSeat(of=inner) | PerValue(of=inner) as kind:
                 keys = self._keys(kind)
-                if not isinstance(plain(inner), List | Set | Bag | Grid | PerSeat | PerValue):
+                if is_short(inner):
                     return Extent(self._one_line(kind, known, called))
                 part = self._as_text(inner, known.item, called, marks)
                 names = (max(called, self.prompt_name(name_of(key))) for key in keys)
                 rows = [titled(name, part) for name in names]
-                return below(rows)
+                found = below(rows)
+                return Extent(max(found.length, len(NOTHING)), max(found.lines, 1))
             case Record() as record:
                 parts = sum(
-                    self.measure(name) + 1 + self._one_line(of, ANYTHING, called) + _BETWEEN
+                    self.prompt_name(name) + 1 + self._one_line(of, ANYTHING, called) + _BETWEEN
                     for name, of in record.fields
                 )
-                return Extent(max(parts, len(_NOTHING)))
+                return Extent(max(parts, len(NOTHING)))
             case _:  # every other value stands on one line, or is refused there
                 return Extent(self._one_line(type, known, called))
 
     def _one_line(self, type: Type, known: AbstractValue, called: int) -> int:
         """State may not be bound yet, whatever its type."""
-        return max(len(_NOTHING), self._bound_line(type, known, called))
+        return max(len(NOTHING), self._bound_line(type, known, called))
 
     def _bound_line(self, type: Type, known: AbstractValue, called: int) -> int:
         match type:
             case Option(of=inner):
                 return self._one_line(inner, known, called)
             case NoneType():
-                return len(_NOTHING)
+                return len(NOTHING)
             case List(of=inner):
                 each = self._bound_line(inner, known.item, called) + _BETWEEN
                 return self._count(type, known) * each
@@ -201,7 +209,10 @@ class ValueLengths:
                 return count * each
             case PerSeat(of=inner) | PerValue(of=inner):
                 keys = self._keys(type)
-                each = 1 + self._one_line(inner, known.item, called) + _BETWEEN
+                length = self._one_line(inner, known.item, called)
+                if isinstance(plain(inner), Record):
+                    length = max(length, self._as_text(inner, known.item, called, {}).length)
+                each = len(": ") + length + _BETWEEN
                 names = sum(max(called, self.prompt_name(name_of(key))) for key in keys)
                 return names + len(keys) * each
             case _:  # a canonical name, or refused there

@@ -35,6 +35,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -148,6 +149,8 @@ class Interpreter:
                 return self._built(expr, [self.value(item, locals) for item in items])
             case Collect():
                 return self._collected(expr, locals)
+            case Consult():
+                return of_type(expr.type, self.seats)
             case _:
                 assert_never(expr)
 

@@ -16,7 +16,8 @@ from __future__ import annotations
 import inspect
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
@@ -31,6 +32,7 @@ SHIPPED = {
     "arithmetic": "numbers",
     "names": "texts",
     "matches": "texts",
+    "search": "search",
     "run_python": "run_python",
 }
 """The functions that are shipped, and the module of this package that each is in."""
@@ -55,6 +57,10 @@ class CallError(Exception):
         super().__init__(f"`{name}`: {reason}")
         self.name = name
         self.reason = reason
+
+
+class NameTaken(ValueError):
+    """A function cannot be registered, since there is one of its name."""
 
 
 class ResultCache:
@@ -99,6 +105,8 @@ class Function:
     body: Callable[..., Any]
     fault: Callable[[Mapping[str, Any]], str | None] | None = None
     missing: Callable[[], str | None] | None = None
+    digest: str = ""
+    """The SHA-256 of the file that registered it, where a file was allowed to; otherwise empty."""
     _kept: ResultCache = field(default_factory=lambda: ResultCache(), repr=False)
 
     @property
@@ -106,6 +114,16 @@ class Function:
         """Whether it gives the same result again, whenever and wherever it is asked: pure, and fast
         by construction. Results of all others are kept in transcripts."""
         return self.pure and self.time_limit <= SOON
+
+    @property
+    def unfit_for_conditions(self) -> str | None:
+        """Returns the reason why `valid` may not call it, or None: it is called there as often as
+        is asked, also for replies that are only tried, and nothing records what it gave."""
+        if not self.pure:
+            return "it need not give the same again"
+        if self.time_limit > SOON:
+            return f"it may take {self.time_limit:g} seconds"
+        return None
 
     @property
     def usage(self) -> str:
@@ -162,6 +180,36 @@ class Function:
 _FUNCTIONS: dict[str, Function] = {}
 
 
+@dataclass(frozen=True)
+class _Registering:
+    """A file that is executed now, whose functions have its version, and their names so far."""
+
+    version: int
+    digest: str
+    names: list[str] = field(default_factory=list)
+
+
+_FILE: _Registering | None = None
+
+
+@contextmanager
+def registering(version: int, digest: str) -> Iterator[list[str]]:
+    """Gives what is registered meanwhile the version and the hash of a file, and yields its names.
+    Where the file fails, none of it is registered."""
+    global _FILE
+    _import_shipped()
+    before, _FILE = _FILE, _Registering(version, digest)
+    names = _FILE.names
+    try:
+        yield names
+    except BaseException:
+        for name in names:
+            del _FUNCTIONS[name]
+        raise
+    finally:
+        _FILE = before
+
+
 def function(
     *,
     arguments: Mapping[str, Type],
@@ -197,11 +245,14 @@ def function(
         except WrongType as error:
             raise ValueError(f"`{name}` cannot time out like this: {error}") from None
         if name in _FUNCTIONS:
-            raise ValueError(f"there is already a function `{name}`")
+            raise NameTaken(f"there is already a function `{name}`")
+        own = version if _FILE is None else _FILE.version
         _FUNCTIONS[name] = Function(
-            name, dict(arguments), result, pure, version, time_limit, on_timeout, doc, body, fault,
-            missing,
+            name, dict(arguments), result, pure, own, time_limit, on_timeout, doc, body, fault,
+            missing, "" if _FILE is None else _FILE.digest,
         )  # fmt: skip
+        if _FILE is not None:
+            _FILE.names.append(name)
         return body
 
     return register

@@ -67,7 +67,8 @@ def _text(function: Function) -> str:
     """Returns the signature of a function, and below it what it means and how it is run."""
     pure = "pure" if function.pure else "not pure"
     limit = f"at most {function.time_limit:g} s"
-    lines = [function.doc, f"version {function.version}, {pure}, {limit}"]
+    where = "" if function.unfit_for_conditions else ", also in `valid`"
+    lines = [function.doc, f"version {function.version}, {pure}, {limit}{where}"]
     missing = function.missing_here()
     if missing is not None:
         lines.append(f"cannot run on this machine: {missing}")
@@ -89,6 +90,7 @@ def _described(function: Function) -> dict[str, Any]:
         "pure": function.pure,
         "version": function.version,
         "time_limit": function.time_limit,
+        "in_valid": function.unfit_for_conditions is None,
         "on_timeout": as_json(function.on_timeout),
         "shipped": function.name in SHIPPED,
         "missing_here": function.missing_here(),

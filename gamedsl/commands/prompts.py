@@ -101,7 +101,7 @@ def describe(
     prompts = []
     for step in ir.steps:
         shown: set[tuple[str, bool]] = set()
-        for past in pasts(ir, step):
+        for past in sorted(pasts(ir, step), key=lambda past: bool(past.made_up)):
             kind = past.seat, bool(past.before)
             if past.seat not in seats or kind in shown:
                 continue
@@ -109,7 +109,7 @@ def describe(
             messages = prompter.messages(
                 past.seat, step, past.legal, book, past.seen, past.variables, past.before
             )
-            after = [event_text(ir, event) for event in past.seen]
+            after = [event_text(ir, event, past.made_up) for event in past.seen]
             asked = _Asked(past.seat, step, past.legal, messages)
             prompts.append(_as_data(ir, asked, after, book, tokenizer))
     return _report(ir, book, run_seed, seed, prompts)
@@ -153,7 +153,7 @@ def _as_data(
     ir: GameIR, asked: _Asked, after: list[str], book: LabelBook, tokenizer: HFTokenizer | None
 ) -> dict[str, Any]:
     """Returns a prompt as plain data."""
-    from gamedsl.ir.json_types import schema_of
+    from gamedsl.ir.json_types import reply_schema, tools_of
 
     step = asked.step
     prompt: dict[str, Any] = {
@@ -164,8 +164,12 @@ def _as_data(
         "messages": [{"role": role, "content": content} for role, content in asked.messages],
         "answers": {book.label(name): name for name in (asked.legal if step.said is None else ())},
     }
-    if step.said is not None and step.said.form == "json":
-        prompt["schema"] = schema_of(step.type, ir.seats)
+    if step.said is not None:
+        schema = reply_schema(step.said, step.reply_type(asked.seat), ir.seats)
+        prompt |= {} if schema is None else {"schema": schema}
+        if step.said.form == "tool":
+            tools = tools_of(step.type, step.said.about, ir.seats)
+            prompt["tools"] = [{"type": "function", "function": tool} for tool in tools]
     if tokenizer is not None:
         prompt["sent"] = tokenizer.render(asked.messages)
         prompt["tokens"] = tokenizer.count(prompt["sent"])
@@ -184,14 +188,20 @@ def _report(
     }
 
 
-def event_text(ir: GameIR, event: Event) -> str:
-    """An event in words, by canonical names."""
+def event_text(ir: GameIR, event: Event, made_up: frozenset[str] = frozenset()) -> str:
+    """An event in words, by canonical names. Of functions that are `made_up` it is said that they
+    were not called."""
+    from gamedsl.ir.program import Call, walk_steps
+
     if any(step.id == event.step and step.said is not None for step in ir.steps):
         return f"{event.seat} said {event.name or 'nothing'}"
     if any(step.id == event.step for step in ir.steps):
         return f"{event.seat} chose {event.name}"
     whose = f" of {event.seat}" if event.seat else ""
-    return f"{event.step}{whose} is {event.name}"
+    called = (step for step in walk_steps(ir.turns) if isinstance(step, Call))
+    function = next((step.function for step in called if step.id == event.step), None)
+    note = f" (made up: `{function}` may give something else)" if function in made_up else ""
+    return f"{event.step}{whose} is {event.name}{note}"
 
 
 def text(report: dict[str, Any]) -> str:

@@ -132,6 +132,10 @@ def _understand(args: argparse.Namespace) -> Job | None:
     params: dict[str, Any] = read_params(args.param)
     if args.resume is not None:
         return _understand_resume(args, params)
+    if args.out is not None:
+        from gamedsl.train.runfolder import require_room
+
+        require_room(args.out)
     compiled = _compile(args.file, params, args.format)
     if compiled is None:
         return None
@@ -160,6 +164,7 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     info = found.saved.info(("file", "game", "params", "hash", "threads"))
     if not args.force:
         found.saved.require()
+    _require_calls(args.resume, info.get("calls", ()))
     compiled = _compile(args.file or _game_file(found, info), info["params"], args.format)
     if compiled is None:
         return None
@@ -179,6 +184,23 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     return None if cast is None else Job(*cast, info["params"], found)
 
 
+def _require_calls(run: Path, files: Iterable[dict[str, str]]) -> None:
+    """Raises ValueError where a run goes on without a file of functions that its game calls, or
+    with another content of it."""
+    from gamedsl.calls.files import allowed_calls
+
+    allowed = {file.digest for file in allowed_calls()}
+    for file in files:
+        if file["sha256"] not in allowed:
+            name = Path(file["file"]).name
+            same = any(one.path.name == name for one in allowed_calls())
+            raise ValueError(
+                f"the functions of `{name}` have changed since the run began: its game is another"
+                if same else f"this game calls functions of `{file['file']}`; allow that it is "
+                f"executed: gamedsl train --resume {run} --allow-calls {file['file']}"
+            )  # fmt: skip
+
+
 def _game_file(run: RunFolder, info: dict[str, Any]) -> str:
     """The file that a run was started with, or the run's copy of it where that is gone."""
     file: str | None = info["file"]
@@ -195,6 +217,7 @@ def _game_file(run: RunFolder, info: dict[str, Any]) -> str:
 
 def _compile(file: str, params: dict[str, Any], form: str) -> tuple[Game, tuple[Proof, ...]] | None:
     """The game and its proofs; None if it has problems, which are printed."""
+    _notify(f"reading {file}")
     from gamedsl.compiler import compile_file
     from gamedsl.runtime import Game
 
@@ -267,18 +290,20 @@ def _flags(args: argparse.Namespace) -> list[Setting]:
 
 def _train(job: Job, args: argparse.Namespace) -> int:
     import gamedsl
-    from gamedsl.train.curriculum import climb
     from gamedsl.train.engine import open_policy, set_threads
-    from gamedsl.train.interrupt import Interrupt
-    from gamedsl.train.runfolder import create
-    from gamedsl.train.sessions import writer
-    from gamedsl.view.report.page import write_report
 
     recipe, threads = job.recipe, job.recipe.threads
     if job.run is not None and threads is None:
         threads = job.run.info()["threads"]
-    threads = set_threads(threads)
-    policy = open_policy(job.game, recipe, _notify, fresh=job.run is None)
+    with collector_paused():  # of the packages that are imported
+        threads = set_threads(threads)
+        policy = open_policy(job.game, recipe, _notify, fresh=job.run is None)
+        from gamedsl.train.curriculum import climb
+        from gamedsl.train.interrupt import Interrupt
+        from gamedsl.train.runfolder import create
+        from gamedsl.train.sessions import writer
+        from gamedsl.view.report.page import write_report
+
     if recipe.in_words(job.game.ir) and not _readable(job, writer(policy), args.format):
         return PROBLEMS
     folder = job.run or create(job.game, recipe, args.out, job.params, policy.tokenizer, threads)
@@ -330,7 +355,10 @@ def _close(
     if outcome.finished:
         print(f"run folder: {folder.path}\nreport: {report}", file=stream)
         return CLEAN
-    allowed = (f"--allow-endpoint {address}" for address in sorted(addresses))
+    from gamedsl.calls.files import allowed_calls
+
+    allowed = [f"--allow-endpoint {address}" for address in sorted(addresses)]
+    allowed += [f"--allow-calls {file.path}" for file in allowed_calls()]
     resume, spent = " ".join(("gamedsl train --resume", str(folder.path), *allowed)), outcome.spent
     if spent is not None:
         print(f"stopped after step {outcome.step}: {spent.fact}; everything is saved", file=stream)

@@ -15,12 +15,14 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     Near means: equal but for case, `-` and `_`; or at most a third of the letters inserted,
     deleted, changed or swapped with a neighbour (one letter in a word of three). Ties go to the
     candidate that shares the longer beginning, then to the first. Only the first `MOST_CANDIDATES`
-    are compared.
+    are compared. A word that is among them is not misspelt: then it is None, too.
     """
     best: tuple[int, int] | None = None
     found: str | None = None
     folded = _fold(word)
     for candidate in islice(candidates, MOST_CANDIDATES):
+        if candidate == word:
+            return None
         other = _fold(candidate)
         longest = max(len(folded), len(other))
         most = 0 if longest < 3 else max(1, longest // 3)

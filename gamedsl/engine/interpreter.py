@@ -333,7 +333,7 @@ class History(NamedMoves):
                 self._kernel.options.legal(step, seat, scope)
                 if step.said is None
                 else self._kernel.options.examples(
-                    step, seat, scope, partial(self._admits, step, seat)
+                    step, seat, seen, partial(self._admits, step, seat)
                 )
             )
             if legal or step.said is not None:
@@ -368,19 +368,25 @@ class History(NamedMoves):
                 raise PlayError(f"{name_of(seat)} cannot act here", span)
         return tuple(seats)
 
-    def admits(self, seat: str, name: str) -> bool:
-        """Returns whether what a seat says at an open decision, by canonical name, is valid by the
-        rules. Raises EvaluationError where that cannot be decided."""
+    def objection(self, seat: str, name: str) -> str | None:
+        """Returns None where what a seat says at an open decision, by canonical name, is valid by
+        the rules, and otherwise what the file says of it, if anything. Raises EvaluationError where
+        that cannot be decided."""
         op = self._kernel.flow.ops[self._place]
         assert isinstance(op, flow.Decide)
-        return self._admits(op.step, seat, name)
+        return self._objection(op.step, seat, name)
 
     def _admits(self, step: Choose, seat: str, name: str) -> bool:
-        if step.said is None or step.said.valid is None:
-            return True
+        return self._objection(step, seat, name) is None
+
+    def _objection(self, step: Choose, seat: str, name: str) -> str | None:
+        said = step.said
+        if said is None or said.valid is None:
+            return None
         state = self._state.copy()
         state.bind_choices(step, {seat: self._kernel.options.value(step, seat, name)})
-        return state.holds(step.said.valid, seat)
+        failed = (reason for reason in said.conditions if not state.holds(reason.test, seat))
+        return next((reason.text for reason in failed), None)
 
     def choose(self, names: Sequence[str]) -> None:
         op = self._kernel.flow.ops[self._place]

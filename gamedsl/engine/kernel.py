@@ -172,9 +172,10 @@ class State(Protocol):
 class OpenState(State, Protocol):
     """A state of a game with open decisions."""
 
-    def admits(self, seat: str, name: str) -> bool:
-        """Returns whether a reply of a seat that is asked, by its canonical name, is valid by the
-        rules. Raises EvaluationError where the rules do not decide."""
+    def objection(self, seat: str, name: str) -> str | None:
+        """Returns None where a reply of a seat that is asked, by its canonical name, is valid by
+        the rules, and otherwise what the file says to its author, which may be nothing. Raises
+        EvaluationError where the rules do not decide."""
         ...
 
 

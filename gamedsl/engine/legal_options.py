@@ -10,14 +10,13 @@ from gamedsl.ir.builtins import values
 from gamedsl.ir.evaluate import Scope, evaluate
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Action, Choose
-from gamedsl.ir.types import plain
 from gamedsl.ir.values import Bag, name_of
-from gamedsl.prompting.events import SILENCE
+from gamedsl.prompting.events import SILENCE, Seen
 from gamedsl.prompting.replies import open_reply_value
 
-ExampleReplies = Callable[[Choose, str, Scope, Callable[[str], bool]], tuple[str, ...]]
-"""Returns examples of replies to an open decision, by canonical name; its last argument says
-whether the step's `valid` admits a name."""
+ExampleReplies = Callable[[Choose, str, Seen, Callable[[str], bool]], tuple[str, ...]]
+"""Returns examples of replies of a seat to an open decision, by canonical name, from the events
+that it has seen; its last argument says whether the step's `valid` admits a name."""
 
 
 class LegalOptions:
@@ -41,14 +40,14 @@ class LegalOptions:
         if name == SILENCE:
             return None
         if step.said is not None:
-            return open_reply_value(name, step.said, plain(step.type), self._seats)
+            return open_reply_value(name, step.said, step.reply_type(seat), self._seats)
         return self._values[step.id, seat][name]
 
     def examples(
-        self, step: Choose, seat: str, scope: Scope, admits: Callable[[str], bool]
+        self, step: Choose, seat: str, seen: Seen, admits: Callable[[str], bool]
     ) -> tuple[str, ...]:
         """Returns examples of replies to an open decision, where there are some; otherwise none."""
-        return () if self._examples is None else self._examples(step, seat, scope, admits)
+        return () if self._examples is None else self._examples(step, seat, seen, admits)
 
     def legal(self, step: Choose, seat: str, scope: Scope) -> tuple[str, ...]:
         """Returns the names of a seat's legal options, in the order of the step's options.

@@ -5,10 +5,14 @@ sequence of decisions these pasts are few, and together they contain every optio
 once. For any other game they come from seeded random plays, so that every one of them can happen.
 
 An open decision has no list of options: plays choose among a few valid replies, drawn from a seed
-of the step and of the events so far. Where none is found that the step's `valid` admits, a play
-ends there. A function that may take long, or cannot run here, is not called: its result is drawn
-from its type, as often as its arguments differ. A result of false is replaced by a draw, so that
-plays go on behind tests that random text fails.
+of the step, the author, and how often it has spoken there. The author knows all of these, so that
+two histories that it cannot tell apart have the same replies, as they would with options; and they
+are few, so that plays come to the same information sets by different histories. Where none is found
+that the step's `valid` admits, a play ends there. A function that may take long, or cannot run
+here, is not called: its result is drawn from its type, as often as its arguments differ. Proofs
+replace a result of false by a draw too, so that plays go on behind tests that random text fails.
+Histories that prompts are shown with are those of real results first; each says whose results are
+made up.
 """
 
 from __future__ import annotations
@@ -24,11 +28,11 @@ from gamedsl.calls.types import Type as Described
 from gamedsl.engine.function_calls import call_registered, name_of_data
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.legal_options import ExampleReplies
-from gamedsl.ir.evaluate import Budget, EvaluationError, Scope, SpentError
+from gamedsl.ir.evaluate import Budget, ConsultError, EvaluationError, SpentError
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import TEXT, PerSeat
-from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
+from gamedsl.prompting.events import SILENCE, Event, Seen, Turn, counts_of, occurrences
 from gamedsl.prompting.random_replies import random_reply
 
 MOST = 16
@@ -62,6 +66,8 @@ class Past(NamedTuple):
     variables: Mapping[str, Any] = {}
     before: tuple[Turn, ...] = ()
     """The seat's earlier decisions, where its prompts continue a chat."""
+    made_up: frozenset[str] = frozenset()
+    """The functions of which this history has a result that no call gave."""
 
 
 def pasts(ir: GameIR, step: Choose) -> tuple[Past, ...]:
@@ -120,14 +126,15 @@ def _variants(ir: GameIR, step: Choose) -> int:
 
 def _sampled(ir: GameIR) -> dict[str, tuple[Past, ...]]:
     """Returns the pasts of each step that random plays reach."""
-    kernel = example_kernel(ir, Budget(WORK))
-    left = example_memory(ir)
+    calls, left = ExampleCalls(), example_memory(ir)
+    kernel = example_kernel(ir, Budget(WORK), calls)
     found: dict[str, dict[tuple[str, int], Past]] = {}
     moves = 0
     for play in range(4 * PLAYS):
         if play >= PLAYS and not (ir.open and len(found) < len(ir.steps)):
             break
         random = Random(play)
+        calls.begin(pretend=play % 4 > 1, play=f" {play}")
         try:
             state, talk = kernel.start(left if play % 2 else {}), dict[str, tuple[Turn, ...]]()
             while state.kind != "end" and moves < MOVES:
@@ -136,20 +143,23 @@ def _sampled(ir: GameIR) -> dict[str, tuple[Past, ...]]:
                     state.draw(state.pick(random.getrandbits(62)))
                     continue
                 for ask in state.asks:
-                    known = found.setdefault(ask.step, {})
-                    number = sum(seat == ask.seat for seat, _ in known)
-                    if len(known) < MOST:
+                    met = found.setdefault(ask.step, {})
+                    number = sum(seat == ask.seat for seat, _ in met)
+                    if len(met) < MOST:
                         seen, variables = state.seen(ask.seat), dict(state.variables)
                         before = talk.get(ask.seat, ())
-                        past = Past(ask.seat, ask.legal, seen, variables, before)
-                        known[ask.seat, number] = past
+                        made_up = frozenset(calls.made_up)
+                        past = Past(ask.seat, ask.legal, seen, variables, before, made_up)
+                        met[ask.seat, number] = past
                 if not all(ask.legal for ask in state.asks):
                     break  # nothing is known that may be said here
                 chosen = [random.choice(ask.legal) for ask in state.asks]
                 for ask, name in zip(state.asks, chosen, strict=True) if ir.open else ():
                     if len(ask.legal) == 1 and not ask.open:
                         continue
-                    turn = Turn(ask.step, ask.legal, len(state.seen(ask.seat)), name)
+                    named = ir.asked_counts.get(ask.step, ())
+                    counts = counts_of(named, state.variables) if named else ()
+                    turn = Turn(ask.step, ask.legal, len(state.seen(ask.seat)), name, counts)
                     talk[ask.seat] = (*talk.get(ask.seat, ()), turn)
                 state.choose(chosen)
         except EvaluationError:
@@ -157,8 +167,8 @@ def _sampled(ir: GameIR) -> dict[str, tuple[Past, ...]]:
         except SpentError:
             break
     return {
-        step: tuple(past for _, past in sorted(known.items(), key=lambda item: item[0][1]))
-        for step, known in found.items()
+        step: tuple(past for _, past in sorted(met.items(), key=lambda item: item[0][1]))
+        for step, met in found.items()
     }
 
 
@@ -175,12 +185,14 @@ LONG = 1
 """Seconds that a function may take before plays do without it."""
 
 
-def example_kernel(ir: GameIR, budget: Budget | None = None) -> Interpreter:
+def example_kernel(
+    ir: GameIR, budget: Budget | None = None, calls: ExampleCalls | None = None
+) -> Interpreter:
     """Returns the rules of a game, interpreted, for random plays: every decision has some
     options."""
     if not ir.open:
         return Interpreter(ir, budget)
-    return Interpreter(ir, budget, call_or_example, example_replies(ir))
+    return Interpreter(ir, budget, ExampleCalls() if calls is None else calls, example_replies(ir))
 
 
 def example_memory(ir: GameIR) -> dict[str, Any]:
@@ -197,13 +209,13 @@ def example_replies(ir: GameIR) -> ExampleReplies:
     silent = {seat for seat, cost in ir.costs.items() if cost.then in ("skip", "play")}
 
     def examples(
-        step: Choose, seat: str, scope: Scope, admits: Callable[[str], bool]
+        step: Choose, seat: str, seen: Seen, admits: Callable[[str], bool]
     ) -> tuple[str, ...]:
         assert step.said is not None
-        counted = sum(len(v) for k, v in scope.bindings.items() if k.endswith("@past"))
-        random, found = Random(f"{step.id} {seat} {len(scope.bindings)} {counted}"), list[str]()
+        random = Random(f"{step.id} {seat} {occurrences(seen, step.id, seat)}")
+        found = list[str]()
         for number in range(TRIES):
-            name = random_reply(step.said, step.type, ir.seats, random)
+            name = random_reply(step.said, step.reply_type(seat), ir.seats, random, number)
             if number == 0 and step.type == TEXT and step.said.form == "text":
                 name = NUMBER
             if name not in found and _holds(admits, name):
@@ -218,21 +230,38 @@ def example_replies(ir: GameIR) -> ExampleReplies:
 def _holds(admits: Callable[[str], bool], name: str) -> bool:
     try:
         return admits(name)
+    except ConsultError:  # a function is at fault, and no other reply mends it
+        raise
     except EvaluationError:
         return False
 
 
-def call_or_example(name: str, arguments: Mapping[str, Any]) -> Any:
-    """Calls a function if it is quick, and otherwise draws an example of its result. A
-    `gamedsl.engine.function_calls.Caller`."""
-    function = lookup(name)
-    assert function is not None, "the compiler has looked it up"
-    told = ", ".join(map(name_of_data, arguments.values()))
-    random = Random(f"{name} {told}")
-    if function.time_limit > LONG or function.missing_here() is not None:
-        return _random_data(function.result, random)
-    found = call_registered(name, arguments)
-    return _random_data("bool", random) if found is False else found
+class ExampleCalls:
+    """Calls functions that are quick, and otherwise draws examples of their results; where it may
+    `pretend`, also in place of false. A `gamedsl.engine.function_calls.Caller`."""
+
+    def __init__(self) -> None:
+        self.begin(pretend=True)
+
+    def begin(self, *, pretend: bool, play: str = "") -> None:
+        """Begins a play; what is drawn in it is drawn by its name too."""
+        self._pretend, self._play = pretend, play
+        self.made_up = set[str]()
+        """The functions of which the play has a result that no call gave."""
+
+    def __call__(self, name: str, arguments: Mapping[str, Any]) -> Any:
+        function = lookup(name)
+        assert function is not None, "the compiler has looked it up"
+        told = ", ".join(map(name_of_data, arguments.values()))
+        random = Random(f"{name} {told}{self._play}")
+        if function.time_limit > LONG or function.missing_here() is not None:
+            self.made_up.add(name)
+            return _random_data(function.result, random)
+        found = call_registered(name, arguments)
+        if found is False and self._pretend and _random_data("bool", random):
+            self.made_up.add(name)
+            return True
+        return found
 
 
 def _random_data(type: Described, random: Random) -> Any:

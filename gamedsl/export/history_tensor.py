@@ -30,9 +30,9 @@ from gamedsl.ir.program import (
 )
 from gamedsl.ir.types import domain
 from gamedsl.ir.values import name_of
+from gamedsl.prompting.draw_heads import keys_of
 from gamedsl.prompting.events import Seen
 from gamedsl.prompting.visibility import may_read
-from gamedsl.runtime.view_slots import keys_of
 from gamedsl.runtime.views import Viewer
 
 Kind = tuple[str, str, str]

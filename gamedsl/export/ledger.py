@@ -17,6 +17,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -89,7 +90,7 @@ def _is_additive(split: Expr) -> bool:
             return _is_linear(split)
         case (
             Const() | Read() | LastBy() | Past() | Local() | Me() | Logic() | Field() | Cell()
-            | LetCall() | LetMap() | Table() | Build()
+            | LetCall() | LetMap() | Table() | Build() | Consult()
         ):  # fmt: skip
             return False
         case _:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from itertools import chain
 from typing import Any, assert_never
 
 from gamedsl.ir.abstract_values import (
@@ -47,6 +48,7 @@ from gamedsl.ir.builtins_base import (
     unknown_items,
     values,
 )
+from gamedsl.ir.expr import CHAIN
 from gamedsl.ir.types import (
     BOOL,
     NUMBER,
@@ -142,7 +144,12 @@ def _key(type: Type) -> Type | None:
 
 def _of_best(result: Callable[[Type], Type]) -> Rule:
     def rule(types: tuple[Type, ...]) -> Type | None:
-        inner, key = inner_of(types), _key(types[0]) if types else None
+        if len(types) == 2:  # values of a comprehension, and its elements
+            inner, key = inner_of(types[:1]), inner_of(types[1:])
+            if key is None or not may_be_member(key):
+                return None
+        else:
+            inner, key = inner_of(types), _key(types[0]) if types else None
         if inner is None or key is None or not is_ordered(inner, True):
             return None
         return result(key)
@@ -223,6 +230,11 @@ def _pairs(types: tuple[Type, ...]) -> Type | None:
     return List(Tuple(known)) if len(known) == len(types) == 2 else None
 
 
+def _chained(types: tuple[Type, ...]) -> Type | None:
+    lists = inner_of(types)
+    return List(lists.of) if isinstance(lists, List) else None
+
+
 def _end(types: tuple[Type, ...]) -> Type | None:
     inner = inner_of(types)
     return Option(plain(inner)) if inner is not None and isinstance(types[0], List) else None
@@ -266,13 +278,21 @@ def _extremum(choose: Callable[..., Any], word: str) -> Callable[..., Any]:
     return run
 
 
-def _best(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> frozenset[Any]:
-    rank_of = ranking(order)
-    ranks = {key: rank_of(value) for key, value in map.items()}
+def _ranks(of: Any, more: tuple[Any, ...]) -> list[tuple[Any, Any]]:
+    """Returns the keys of a map, or the elements that stand beside a list of values, each with the
+    rank of its value; an order of values may come last."""
+    pairs = of.items() if isinstance(of, dict) else zip(more[0], of, strict=True)
+    order = more if isinstance(of, dict) else more[1:]
+    rank_of = ranking(order[0] if order else None)
+    return [(key, rank_of(value)) for key, value in pairs]
+
+
+def _best(of: Any, *more: Any) -> frozenset[Any]:
+    ranks = _ranks(of, more)
     if not ranks:
         raise UndefinedError("the best of nothing")
-    top = max(ranks.values())
-    return frozenset(key for key, rank in ranks.items() if rank == top)
+    top = max(rank for _, rank in ranks)
+    return frozenset(key for key, rank in ranks if rank == top)
 
 
 def _modes(collection: Any) -> frozenset[Any]:
@@ -288,13 +308,13 @@ def _most(collection: Any) -> Any:
     return next(iter(found)) if len(found) == 1 else None
 
 
-def _ranked(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> tuple[Any, ...]:
-    rank_of = ranking(order)
-    return tuple(sorted(map, key=lambda key: rank_of(map[key]), reverse=True))
+def _ranked(of: Any, *more: Any) -> tuple[Any, ...]:
+    ranked = sorted(_ranks(of, more), key=lambda pair: pair[1], reverse=True)
+    return tuple(key for key, _ in ranked)
 
 
-def _argmax(map: dict[Any, Any], order: tuple[Any, ...] | None = None) -> Any:
-    top = _best(map, order)
+def _argmax(of: Any, *more: Any) -> Any:
+    top = _best(of, *more)
     return next(iter(top)) if len(top) == 1 else None
 
 
@@ -321,6 +341,18 @@ def _united(a: frozenset[Any], b: frozenset[Any]) -> frozenset[Any]:
     if len(a) + len(b) > MAX_ITEMS:
         raise UndefinedError(f"a set of more than {MAX_ITEMS:,} items")
     return a | b
+
+
+def _chain(lists: tuple[tuple[Any, ...], ...]) -> tuple[Any, ...]:
+    if sum(map(len, lists)) > MAX_ITEMS:
+        raise UndefinedError(f"a list of more than {MAX_ITEMS:,} items")
+    return tuple(chain.from_iterable(lists))
+
+
+def _size_of_all(arguments: Arguments) -> int | None:
+    """The items of all lists in the first argument."""
+    size, each = arguments[0].size, arguments[0].item.size
+    return None if size is None or each is None else size * each
 
 
 def _counts(arguments: Arguments) -> Interval:
@@ -401,6 +433,17 @@ ROWS = (
         narrowed="members", flow=COMPUTES, code="membership",
     ),
     Builtin(
+        CHAIN, "operator", "item for x in collection for y in collection if test",
+        "The items of several loops, each inside the one before it, as one list.",
+        ("[10 * x + y for x in 1..2 for y in x..2]", "[11, 12, 22]"),
+        rule=_chained, appended="", takes_map=False, takes_none=TAKES_SOME,
+        types_argument=False, run=_chain,
+        undefined="never",
+        may_be_none=never, size=_size_of_all, interval=no_number, items=inner_items,
+        ranges_type="never", order="any", linear="all",
+        narrowed="", flow=ValueFlow("values", "all", False), code="chain",
+    ),
+    Builtin(
         "all", "function", "all(truths)",
         "Whether every element is true.",
         ("all(x > 0 for x in hand)", "true"),
@@ -422,7 +465,8 @@ ROWS = (
     ),
     Builtin(
         "argmax", "function", "argmax(values per role)",
-        "The role with the greatest value; none on a tie.",
+        "The role with the greatest value; none on a tie. `argmax(value for x in xs)`: the `x` for "
+        "which the value is greatest.",
         ("argmax(score)", "bob"),
         rule=_of_best(Option), appended="order of the values", takes_map=True,
         takes_none=TAKES_SOME, types_argument=False, run=_argmax,
@@ -432,7 +476,8 @@ ROWS = (
     ),
     Builtin(
         "best", "function", "best(values per role)",
-        "The set of roles with the greatest value.",
+        "The set of roles with the greatest value. `best(value for x in xs)`: of the `x` for which "
+        "the value is greatest.",
         ("best(score)", "set([bob])"),
         rule=_of_best(Set), appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=_best,
@@ -603,7 +648,8 @@ ROWS = (
     ),
     Builtin(
         "ranked", "function", "ranked(values per role)",
-        "The roles, that with the greatest value first; of equal ones, the earlier.",
+        "The roles, that with the greatest value first; of equal ones, the earlier. "
+        "`ranked(value for x in xs)`: the elements of `xs`.",
         ("ranked(score)", "[bob, ann]"),
         rule=_of_best(List), appended="order of the values", takes_map=True, takes_none=TAKES_SOME,
         types_argument=False, run=_ranked,

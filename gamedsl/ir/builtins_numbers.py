@@ -67,9 +67,12 @@ from gamedsl.ir.types import (
     Type,
     has_text,
     join,
+    plain,
+    text_or_record,
     valued,
 )
 from gamedsl.ir.values import Bag as BagValue
+from gamedsl.ir.values import name_of
 
 
 def _arithmetic(types: tuple[Type, ...]) -> Type | None:
@@ -136,6 +139,10 @@ def _order(types: tuple[Type, ...]) -> Type | None:
 
 def _not(types: tuple[Type, ...]) -> Type | None:
     return BOOL if len(types) == 1 and isinstance(types[0], Bool | Never) else None
+
+
+def _is_text(types: tuple[Type, ...]) -> Type | None:
+    return BOOL if len(types) == 1 and text_or_record(plain(types[0])) is not None else None
 
 
 def _range(types: tuple[Type, ...]) -> Type | None:
@@ -371,6 +378,12 @@ def _distances(arguments: Arguments) -> Interval:
     return reduce(Interval.__add__, apart, ZERO)
 
 
+def _place(value: Any, order: tuple[Any, ...]) -> int:
+    if value not in order:  # `me` where a referee acts, or a role where some have an entry
+        raise UndefinedError(f"`{name_of(value)}` is not among {', '.join(map(name_of, order))}")
+    return order.index(value)
+
+
 def _places(arguments: Arguments) -> Interval:
     order = arguments[1].size
     return NATURAL if order is None else Interval(0, max(order - 1, 0), True)
@@ -574,6 +587,17 @@ ROWS = (
         narrowed="", flow=COMPUTES, code="(not {0})",
     ),
     Builtin(
+        "is text", "operator", "value is text",
+        "Whether a value that is a text or a record is a text. `value is T` is whether it is the "
+        "record `T`.",
+        ("note is text", "false"),
+        rule=_is_text, appended="", takes_map=False, takes_none=frozenset({0}),
+        types_argument=False, run=lambda value: isinstance(value, str),
+        undefined="never", may_be_none=never, size=one, interval=truth, items=unknown_items,
+        ranges_type="never", order="any", linear="no",
+        narrowed="", flow=COMPUTES, code="isinstance({0}, str)",
+    ),
+    Builtin(
         "..", "operator", "whole..whole",
         "The whole numbers from one to the other.",
         ("1..3", "[1, 2, 3]"),
@@ -635,7 +659,7 @@ ROWS = (
         "The place of a role among the roles, or of a value in its enum, from 0.",
         ("index(bob)", "1"),
         rule=_position, appended="order of the type", takes_map=False, takes_none=TAKES_SOME,
-        types_argument=False, run=lambda value, order: order.index(value),
+        types_argument=False, run=_place,
         undefined="never", may_be_none=never, size=one, interval=_places, items=unknown_items,
         ranges_type="bounded", order="any", linear="no", narrowed="", flow=COMPUTES, code="index",
     ),

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple, assert_never
 
+from gamedsl.calls.registry import CallError, lookup
+from gamedsl.calls.types import OrNone
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.builtins import BUILTINS, UndefinedError, values
 from gamedsl.ir.expr import (
@@ -20,6 +22,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -35,6 +38,7 @@ from gamedsl.ir.expr import (
     Stream,
     Table,
 )  # fmt: skip
+from gamedsl.ir.function_data import as_data, from_data
 from gamedsl.ir.game import Let
 from gamedsl.ir.values import Bag
 
@@ -54,6 +58,10 @@ class EvaluationError(Exception):
 
 class TooMuchWorkError(EvaluationError):
     """An expression takes more than `MAX_WORK` steps, and is given up."""
+
+
+class ConsultError(EvaluationError):
+    """A registered function gave no result, which is never the doing of a player."""
 
 
 class SpentError(Exception):
@@ -292,6 +300,22 @@ def _collect(expr: Collect, scope: Scope) -> tuple[Any, ...]:
     return tuple(found)
 
 
+def _consult(expr: Consult, scope: Scope) -> Any:
+    function = lookup(expr.function)
+    assert function is not None, "the compiler has looked it up"
+    data, longest = {}, 1
+    for name, argument in expr.arguments:
+        value, wanted = _value(argument, scope), function.arguments[name]
+        if value is None and wanted != "any" and not isinstance(wanted, OrNone):
+            raise none_here(argument)
+        data[name], longest = as_data(value, argument.type), max(longest, _weight(value))
+    _spend(longest, expr, scope)
+    try:
+        return from_data(function.call(**data), expr.type)
+    except CallError as error:
+        raise ConsultError(f"`{expr.function}` gave no result: {error.reason}", expr) from None
+
+
 _Evaluator = Callable[[Any, Scope], Any]
 
 _EVALUATORS: dict[type[Expr], _Evaluator] = {}
@@ -337,5 +361,7 @@ def _evaluator(expr: Expr) -> _Evaluator:
             return _table
         case Collect():
             return _collect
+        case Consult():
+            return _consult
         case _:
             assert_never(expr)

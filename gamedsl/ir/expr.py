@@ -8,7 +8,7 @@ kept for messages and take no part in comparison or hashing.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from typing import Any, assert_never, cast
 
@@ -28,7 +28,7 @@ class _Typed:
 class Const(_Typed):
     value: Any
     origin: str | None = field(default=None, compare=False, repr=False)
-    """The param it was folded from, where it was."""
+    """The param or data file that it was folded from, where it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,10 +168,38 @@ class Collect(_Typed):
     keyed: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Consult(_Typed):
+    """The result of a registered function, in the condition of what is said; `arguments` are in the
+    function's order. It is pure and quick, so that it may be called as often as is asked."""
+
+    function: str
+    version: int
+    arguments: tuple[tuple[str, Expr], ...]
+
+
 Expr = (
     Const | Read | LastBy | Past | Local | Me | Stream | Apply | Logic | If | Get | Field | Cell
-    | LetCall | LetMap | Table | Build | Collect
+    | LetCall | LetMap | Table | Build | Collect | Consult
 )  # fmt: skip
+
+
+CHAIN = "for"
+"""The built-in of several `for`: the items of a list of lists, one list after another."""
+
+
+def loops_of(expr: Expr) -> tuple[Collect, ...]:
+    """Returns the loops of a comprehension, the outermost first: the last one has the item, and a
+    comprehension of one `for` is its only loop. Empty for any other expression."""
+    match expr:
+        case Collect():
+            return (expr,)
+        case Apply(function=function, arguments=(Collect(item=inner) as outer,)) if (
+            function == CHAIN and (loops := loops_of(inner))
+        ):
+            return (outer, *loops)
+        case _:  # no comprehension
+            return ()
 
 
 def walk(expr: Expr) -> Iterator[Expr]:
@@ -181,9 +209,26 @@ def walk(expr: Expr) -> Iterator[Expr]:
         yield from walk(child)
 
 
-PLAY = Read, LastBy, Past, Stream, LetCall, LetMap, Me
+PLAY = Read, LastBy, Past, Stream, LetCall, LetMap, Me, Consult
 """The expressions whose values depend on the play, or on who reads them; lets are taken for such,
-whatever their bodies."""
+whatever their bodies, and calls of registered functions, which are made in play alone."""
+
+
+def bind_local(expr: Expr, name: str, value: Expr) -> Expr:
+    """Returns an expression with a value in place of a local name."""
+    if isinstance(expr, Local):
+        return value if expr.name == name else expr
+    if isinstance(expr, Collect) and name in expr.targets:
+        return replace(expr, source=bind_local(expr.source, name, value))
+
+    def bound(part: Any) -> Any:
+        if isinstance(part, _Typed):
+            return bind_local(cast(Expr, part), name, value)
+        return tuple(map(bound, part)) if isinstance(part, tuple) else part
+
+    parts = {each.name: getattr(expr, each.name) for each in fields(expr)}
+    kept = ("type", "span", "value", "origin")
+    return replace(expr, **{k: bound(part) for k, part in parts.items() if k not in kept})
 
 
 def reads_play(expr: Expr) -> bool:
@@ -234,5 +279,7 @@ def children(expr: Expr) -> tuple[Expr, ...]:
             return (*keys, *cells.values())
         case Collect(item=item, source=source, condition=condition):
             return (item, source) if condition is None else (item, source, condition)
+        case Consult(arguments=given):
+            return tuple(argument for _, argument in given)
         case _:
             assert_never(expr)

@@ -13,11 +13,21 @@ from functools import cached_property
 from typing import Any, Literal
 
 from gamedsl.diagnostics.spans import Span
-from gamedsl.ir.expr import Expr
-from gamedsl.ir.program import Call, Choose, Draw, Entry, Stage, Step, walk_steps
+from gamedsl.ir.expr import Consult, Expr, expressions_in
+from gamedsl.ir.program import (
+    Call,
+    Choose,
+    Draw,
+    Entry,
+    Loop,
+    Stage,
+    Step,
+    walk_steps,
+    walk_with_path,
+)
 from gamedsl.ir.replies import FORFEIT, LABEL, VOID, Form, OnInvalid
 from gamedsl.ir.statements import State
-from gamedsl.ir.types import Enum, Type
+from gamedsl.ir.types import UNLESS_NONE, Enum, Type
 
 NoMove = Literal["error", "pass", "end"]
 
@@ -105,7 +115,8 @@ class Labels:
 class Template:
     """A prompt slot that the file overrides: `slot` is rules, who, ask, seen or view; `key` names
     the role (who, view) or the step's variable (ask, seen), and is empty where one text serves
-    all."""
+    all. `reader` is the role or seat that alone reads a text of `seen`; None: all who have no text
+    of their own."""
 
     slot: str
     key: str
@@ -115,6 +126,7 @@ class Template:
     """Where each character of `text` was written, as `Scalar.offsets` has it."""
     key_span: Span | None = field(default=None, compare=False, repr=False)
     """Where `key` (or `slot`, where `key` is empty) was written."""
+    reader: str | None = field(default=None, metadata=UNLESS_NONE)
 
 
 @dataclass(frozen=True)
@@ -183,6 +195,9 @@ class GameIR:
     uses: tuple[tuple[str, tuple[Span, ...]], ...] = field(default=(), compare=False, repr=False)
     """The sources of the protocols and stages that it uses, by name, and where they are used."""
 
+    switched_off: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """The words of the parts that its params switch off, sorted: other values read them."""
+
     claims: tuple[Claim, ...] = ()
     """What the file says of the payoffs."""
     referees: tuple[Role, ...] = ()
@@ -194,6 +209,9 @@ class GameIR:
     """How closed decisions are answered."""
     on_invalid: tuple[tuple[str, OnInvalid], ...] = ()
     """What an invalid reply costs, by role, where the file says it."""
+    constants: tuple[Param, ...] = ()
+    """What templates name besides params: declared types, each with the list of its values, and
+    lets that are lists or maps of constants. What they show is no rule."""
     rows: Rows = "all"
     wording: Wording = field(default="explained", compare=False)
     """The default texts that its prompts use. It is no part of any hash: a run keeps its own."""
@@ -227,6 +245,14 @@ class GameIR:
             isinstance(step, Call) or (isinstance(step, Choose) and step.said is not None)
             for step in walk_steps(self.turns)
         )
+
+    @cached_property
+    def functions(self) -> frozenset[str]:
+        """The registered functions that steps and conditions of replies call."""
+        steps = {step.function for step in walk_steps(self.turns) if isinstance(step, Call)}
+        tests = (step.said.valid for step in self.steps if step.said is not None)
+        inside = (part for test in tests for part in expressions_in(test))
+        return frozenset(steps | {one.function for one in inside if isinstance(one, Consult)})
 
     @cached_property
     def is_chat(self) -> bool:
@@ -283,6 +309,22 @@ class GameIR:
     @cached_property
     def _knows(self) -> dict[str, tuple[Entry, ...]]:
         return {step.id: step.knows for step in self.steps if step.knows is not None}
+
+    @cached_property
+    def asked_counts(self) -> dict[str, tuple[str, ...]]:
+        """The counts of the loops around a step that its question may name, by the step's id; steps
+        whose question is no template of the file have none."""
+        asked = {
+            template.key: template.text for template in self.templates if template.slot == "ask"
+        }
+        found: dict[str, tuple[str, ...]] = {}
+        for step, path in walk_with_path(self.turns):
+            if isinstance(step, Choose):
+                keys = (key for key in (step.id, step.variable, "") if key in asked)
+                text = asked[key] if (key := next(keys, None)) is not None else ""
+                counts = (loop.count for loop in path if isinstance(loop, Loop))
+                found[step.id] = tuple(name for name in counts if name is not None and name in text)
+        return {id: names for id, names in found.items() if names}
 
     @cached_property
     def plain(self) -> bool:

@@ -8,7 +8,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, assert_never
 
 from gamedsl.ir.abstract_values import Seats, of_type
+from gamedsl.ir.program import Said
 from gamedsl.ir.types import (
+    NONE,
     Bag,
     Bool,
     Enum,
@@ -29,6 +31,8 @@ from gamedsl.ir.types import (
     Union,
     component_types,
     domain,
+    plain,
+    text_or_record,
 )  # fmt: skip
 from gamedsl.ir.values import name_of
 
@@ -53,8 +57,10 @@ def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
             least, most = range_of(type)
             kind = "integer" if whole else "number"
             return {"type": kind, "minimum": least, "maximum": most}
-        case Enum(members=members):
-            return {"type": "string", "enum": list(members)}
+        case Enum():
+            members = list(members_in_json(type))
+            kind = "string" if isinstance(members[0], str) else "integer"
+            return {"type": kind, "enum": members}
         case Seat():
             return {"type": "string", "enum": list(seats)}
         case NoneType():
@@ -92,6 +98,61 @@ def schema_of(type: Type, seats: tuple[str, ...]) -> dict[str, Any]:
             assert_never(type)
 
 
+def tools_of(
+    type: Type, about: tuple[tuple[str, str], ...], seats: tuple[str, ...]
+) -> list[dict[str, Any]]:
+    """Returns the tools of a decision as chat interfaces list them: each with its name, the JSON
+    Schema of its arguments as `parameters`, and what is said of it as `description`."""
+    assert isinstance(type, Record)
+    told = dict(about)
+    found = []
+    for name, of in type.fields:
+        parameters = schema_of(plain(of), seats)
+        for field, schema in parameters["properties"].items():
+            if f"{name}.{field}" in told:
+                schema["description"] = told[f"{name}.{field}"]
+        described = {"description": told[name]} if name in told else {}
+        found.append({"name": name, **described, "parameters": parameters})
+    return found
+
+
+def call_schema(
+    type: Type, about: tuple[tuple[str, str], ...], seats: tuple[str, ...]
+) -> dict[str, Any]:
+    """Returns the JSON Schema of a call of one of these tools."""
+    calls = [
+        {
+            "type": "object",
+            **({"description": tool["description"]} if "description" in tool else {}),
+            "properties": {"name": {"const": tool["name"]}, "arguments": tool["parameters"]},
+            "required": ["name", "arguments"],
+            "additionalProperties": False,
+        }
+        for tool in tools_of(type, about, seats)
+    ]
+    return calls[0] if len(calls) == 1 else {"anyOf": calls}
+
+
+def reply_schema(said: Said, type: Type, seats: tuple[str, ...]) -> dict[str, Any] | None:
+    """Returns the JSON Schema of what is read from an open reply; None where that need not be
+    JSON."""
+    if said.form == "tool":
+        return call_schema(type, said.about, seats)
+    return schema_of(type, seats) if said.form == "json" else None
+
+
+def members_in_json(type: Enum) -> dict[str | int, str]:
+    """Returns the members of an enum by what is written for them in JSON: the name, or the number
+    where all are whole numbers by their own names, as in `[1, 3, 5]`."""
+    values = type.values or ()
+    if values and all(
+        isinstance(value, int) and not isinstance(value, bool) and str(value) == member
+        for value, member in zip(values, type.members, strict=True)
+    ):
+        return {int(member): member for member in type.members}
+    return {member: member for member in type.members}
+
+
 class Field(NamedTuple):
     """A field of an object: its name in JSON, the key of the map or the place in the record."""
 
@@ -102,9 +163,11 @@ class Field(NamedTuple):
 
 
 def fields_of(type: Record | PerValue | PerSeat, seats: tuple[str, ...]) -> list[Field]:
-    """Returns the fields of a record, or the entries of a map, in order."""
+    """Returns the fields of a record, or the entries of a map, in order. A field that is always
+    none is not written."""
     if isinstance(type, Record):
-        return [Field(name, i, of, True) for i, (name, of) in enumerate(type.fields)]
+        fields = enumerate(type.fields)
+        return [Field(name, i, of, True) for i, (name, of) in fields if of != NONE]
     if isinstance(type, PerSeat):
         return [Field(seat, seat, type.of, not type.partial) for seat in seats]
     return [Field(name_of(key), key, type.of, True) for key in domain(type.key, seats) or ()]
@@ -145,7 +208,9 @@ def _unreadable(type: Type, seats: tuple[str, ...], where: str, depth: int) -> s
             parts = [(where, inner)]
             if domain(key, seats) is None:
                 why = "its keys cannot all be listed"
-        case Union(of=types) if any(domain(of, seats) is None for of in types):
+        case Union(of=types) if text_or_record(type) is None and any(
+            domain(of, seats) is None for of in types
+        ):
             why = "it may be things that cannot all be listed"
         case Record(fields=fields):
             parts = [(f"{where}.{name}" if where else name, of) for name, of in fields]

@@ -60,18 +60,47 @@ class Entry:
         return self.title or self.text
 
 
+ReplyForm = Literal["text", "json", "code", "either", "tool"]
+
+
+@dataclass(frozen=True)
+class Reason:
+    """A condition of an open decision's answer, and what its author is told where it fails; empty
+    where the file does not say."""
+
+    test: Expr
+    text: str = ""
+
+
 @dataclass(frozen=True)
 class Said:
     """The form of an open decision's answer: "text", "json" (one object with the fields of the
-    step's type, a record) or "code" (one fenced block).
+    step's type, a record, or null where that may be none), "code" (one fenced block), "either" (a
+    text without braces, or one object and nothing else: `text_or_record`) or "tool" (one call of a
+    tool; the step's type is a record with a field for each tool, of which one is the record of its
+    arguments, and the others are none).
 
     `max_tokens` limits a reply's tokens, counted by the model that answers. `valid` must hold of
-    the answer, evaluated for its author with the step's variable bound to it.
+    the answer, evaluated for its author with the step's variable bound to it. `types` are those of
+    each actor's reply, where they differ from the type of the step: where nobody says anything to
+    itself, the field of its author is always none, and stands in no reply.
     """
 
-    form: Literal["text", "json", "code"]
+    form: ReplyForm
     max_tokens: int
     valid: Expr | None = None
+    reasons: tuple[Reason, ...] = field(default=(), metadata=NO_RULE)
+    """The conditions whose conjunction is `valid`, where one has a text of its own."""
+    about: tuple[tuple[str, str], ...] = field(default=(), metadata=NO_RULE)
+    """What prompts say of a tool (`search`) and of an argument of one (`search.query`)."""
+    types: tuple[Type, ...] | None = field(default=None, metadata=UNLESS_NONE)
+
+    @property
+    def conditions(self) -> tuple[Reason, ...]:
+        """The conditions of an answer, in order."""
+        if self.reasons or self.valid is None:
+            return self.reasons
+        return (Reason(self.valid),)
 
 
 @dataclass(frozen=True)
@@ -117,6 +146,11 @@ class Choose:
 
     def options_of(self, seat: str) -> tuple[Choice, ...]:
         return self.options[self.actors.index(seat)]
+
+    def reply_type(self, seat: str) -> Type:
+        """Returns the type of what a seat says at an open decision; its values are of `type`."""
+        types = None if self.said is None else self.said.types
+        return self.type if types is None else types[self.actors.index(seat)]
 
     @cached_property
     def values(self) -> Mapping[str, Mapping[str, Any]]:

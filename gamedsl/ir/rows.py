@@ -17,7 +17,7 @@ from fractions import Fraction
 from itertools import takewhile
 from typing import Any, assert_never
 
-from gamedsl.ir.expr import Const
+from gamedsl.ir.expr import Const, Expr
 from gamedsl.ir.game import GameIR, Rows
 from gamedsl.ir.hashing import canonical
 from gamedsl.ir.program import (
@@ -73,6 +73,12 @@ def rows_of(draw: Draw) -> tuple[Any, ...] | None:
     if not isinstance(values, Const) or not isinstance(values.type, List):
         return None
     return tuple(values.value) if isinstance(values.type.of, Record) else None
+
+
+def is_rows(expr: Expr) -> bool:
+    """Returns whether an expression is the name of a data file: the list of all its rows."""
+    named = isinstance(expr, Const) and expr.origin is not None
+    return named and isinstance(expr.type, List) and isinstance(expr.type.of, Record)
 
 
 def _first(steps: tuple[Step, ...]) -> Iterator[Step]:

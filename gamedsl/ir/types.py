@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import combinations, product
 from math import prod
-from typing import Any, assert_never
+from typing import Any, NamedTuple, assert_never
 
 Value = Any
 
@@ -197,7 +197,7 @@ class PerValue:
 
 @dataclass(frozen=True, slots=True)
 class Union:
-    """A value of one of several finite types that share none."""
+    """A value of one of several finite types that share none, or a text or a record."""
 
     of: tuple[Type, ...]
 
@@ -276,6 +276,28 @@ def walk_types(type: Type) -> Iterator[Type]:
 def has_text(type: Type) -> bool:
     """Returns whether values of a type contain free text, which rules cannot look into."""
     return any(isinstance(part, Text) for part in walk_types(type))
+
+
+class TextOrRecord(NamedTuple):
+    """The parts of a union whose values are texts (Python's `str`) or records (tuples)."""
+
+    text: Text
+    record: Record
+
+
+def text_or_record(type: Type) -> TextOrRecord | None:
+    """Returns the parts of a union of a text and a record; None for any other type."""
+    match type:
+        case Union(of=(Text() as text, Record() as record) | (Record() as record, Text() as text)):
+            return TextOrRecord(text, record)
+        case _:
+            return None
+
+
+def is_by_role(type: Type) -> bool:
+    """Returns whether a type is that of a record with one field for each role, or of none."""
+    record = plain(type)
+    return isinstance(record, Record) and record.key == SEAT
 
 
 def range_type(low: int, high: int) -> Number:
@@ -363,7 +385,7 @@ def _plural(type: Type) -> str:
         case Number(whole=whole):
             return "whole numbers" if whole else "numbers"
         case Record(name=name):
-            return f"{name}s" if name else "records"
+            return (name if name.endswith("s") else f"{name}s") if name else "records"
         case List(of=of):
             return f"lists of {_plural(of)}"
         case Set(of=of):

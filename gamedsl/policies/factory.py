@@ -101,6 +101,7 @@ def _open_model(
         from gamedsl.policies.word_network import WordsPolicy
 
         return WordsPolicy(adapters, seed=options.seed)
+    notify(f"loading {model}")  # before the packages, which take longer than a small model
     import torch
 
     common: dict[str, Any] = {

@@ -76,7 +76,6 @@ def load(
         model, tokenizer = random_models.build_small(seed)
     else:
         where = locate(name, notify)
-        notify(f"loading {name}")
         try:
             with without_progress_bars():
                 tokenizer = transformers.AutoTokenizer.from_pretrained(

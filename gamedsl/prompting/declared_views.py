@@ -15,6 +15,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -151,6 +152,6 @@ def _variable(expr: Expr) -> str | None:
             return _variable(of) if picks else None
         case Apply() | Const() | Local() | Me() | Stream() | Logic() | If() | Field() | Cell():
             return None
-        case LetCall() | LetMap() | Table() | Build() | Collect():
+        case LetCall() | LetMap() | Table() | Build() | Collect() | Consult():
             return None
     assert_never(expr)

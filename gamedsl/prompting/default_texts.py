@@ -142,7 +142,7 @@ class Questions:
     def _text_but_options(self, step: Choose) -> tuple[str, ...]:
         if step.said is None:
             return "closed", self.closed(step, ())
-        return form_of(step, self._ir.seats), self.open(step)
+        return form_of(step, step.actors[0], self._ir.seats), self.open(step)
 
     def _name(self, step: Choose) -> str:
         if self._ir.labels.kind == "masked":

@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import json
 import re
-from typing import NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from gamedsl.storage.strict_json import JsonRefused, parse
 
@@ -36,12 +37,19 @@ SILENCE = ""
 
 class Turn(NamedTuple):
     """A decision that a seat was asked for, and its reply: `told` is the number of events it had
-    seen by then, `name` the canonical name of its choice or reply."""
+    seen by then, `name` the canonical name of its choice or reply, `counts` the numbers of passes
+    that the question names."""
 
     step: str
     legal: tuple[str, ...]
     told: int
     name: str
+    counts: tuple[tuple[str, int], ...] = ()
+
+
+def counts_of(names: tuple[str, ...], variables: Mapping[str, Any]) -> tuple[tuple[str, int], ...]:
+    """Returns the numbers of passes that a question names."""
+    return tuple((name, variables[name]) for name in names)
 
 
 def appended(seen: Seen, step: str, seat: str, name: str) -> Seen:
@@ -61,14 +69,14 @@ def known(seen: Seen) -> str:
     """Returns events as text: `first.open=check, board=Q`. A reply stands in quotes where it could
     be read as something else, so that different events have different texts."""
     return ", ".join(
-        f"{event.seat}.{event.step}={_unambiguous(event.name)}"
+        f"{event.seat}.{event.step}={unambiguous(event.name)}"
         if event.seat
-        else f"{event.step}={_unambiguous(event.name)}"
+        else f"{event.step}={unambiguous(event.name)}"
         for event in seen
     )
 
 
-def _unambiguous(name: str) -> str:
+def unambiguous(name: str) -> str:
     """Returns a name that shows where it ends: as it is, or as JSON. A JSON object shows it by
     itself."""
     if not _MARKS.search(name):

@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from fractions import Fraction
 from typing import Any, NamedTuple, assert_never
 
+from gamedsl.calls.registry import lookup
 from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.expr import (
@@ -23,6 +24,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -38,10 +40,12 @@ from gamedsl.ir.expr import (
     Stream,
     Table,
     expressions_in,
+    loops_of,
 )  # fmt: skip
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.graphs import Adjacency, grid_shape
 from gamedsl.ir.program import Choose, Loop, walk_steps
+from gamedsl.ir.rows import is_rows
 from gamedsl.ir.types import (
     SEAT,
     TEXT,
@@ -49,6 +53,7 @@ from gamedsl.ir.types import (
     Bool,
     Grid,
     List,
+    Number,
     PerSeat,
     PerValue,
     Record,
@@ -167,7 +172,7 @@ class Phrases:
         self._bare = _items_of(ir)
         self.used: dict[str, None] = {}
         """The lets that the texts so far name, in order."""
-        self.unexplained: dict[str, None] = {}
+        self.unexplained: dict[str, str] = {}
         """The built-ins that the texts so far call by name, in order."""
         self.constants: dict[str, Any] = {}
         """The params whose entries the texts so far look up, with their values."""
@@ -215,7 +220,9 @@ class Phrases:
         if isinstance(value, BagValue):
             return self._bag(value)
         if isinstance(value, dict):
-            return listed(f"{self.value(k)}: {self.value(v)}" for k, v in value.items())
+            entries = [f"{self.value(k)}: {self.value(v)}" for k, v in value.items()]
+            nested = any("," in entry for entry in entries)
+            return "; ".join(entries) if nested else listed(entries)
         if isinstance(value, frozenset):
             value = in_order(value, type)
         if isinstance(value, tuple) and isinstance(plain(type) if type else None, Record | Tuple):
@@ -286,6 +293,8 @@ class Phrases:
         match expr:
             case Const(value=str() as value, type=Text(), origin=origin):
                 return (json.dumps(value) if origin is None else named(origin)), _ATOM
+            case Const(origin=str() as origin) if is_rows(expr):
+                return f"the rows of {named(origin)}", _PHRASE
             case Const(value=value, type=type):
                 text = self.value(value, type)
                 return text, _ATOM if " " not in text else _PHRASE
@@ -322,7 +331,14 @@ class Phrases:
             case Table(keys=keys):
                 return f"the entry of the table for {listed(map(self.text, keys))}", _PHRASE
             case Apply():
-                return self._applied(expr)
+                chained = loops_of(expr)
+                return (self._collected(expr), _CLAUSE) if chained else self._applied(expr)
+            case Consult(function=function, arguments=given):
+                found = lookup(function)
+                assert found is not None, "the compiler has looked it up"
+                self.unexplained[function] = found.doc
+                told = ", ".join(self._many(argument) for _, argument in given)
+                return f"{function}({told})", _ATOM
             case Logic():
                 return f"whether {self.condition(expr)}", _COMPARISON
             case _:
@@ -390,7 +406,9 @@ class Phrases:
         if whose and isinstance(kind, PerSeat):
             return self.owned(whose, key), _ATOM
         if isinstance(of, Const) and of.origin is not None:
-            whose, self.constants[of.origin] = named(of.origin), of.value
+            whose = named(of.origin)
+            if not is_rows(of):
+                self.constants[of.origin] = of.value
         fields = isinstance(kind, Record)
         if fields and isinstance(key, Apply) and key.function == "index":
             key = key.arguments[0]  # a record that is read as a map finds its field by the key
@@ -408,17 +426,22 @@ class Phrases:
         part = ("row", "column")[index] if is_cell(kind) else f"part {index + 1}"
         return f"the {part} of {self._at(of, _ATOM)}", _ATOM
 
-    def _collected(self, expr: Collect, last: str = "") -> str:
+    def _collected(self, expr: Expr) -> str:
         """Returns the items of a comprehension: `its value of g for each g in Good`."""
-        test = self._where(expr.condition)
-        names = ", ".join(expr.targets)
-        if isinstance(expr.item, Local) and expr.targets == (expr.item.name,):
-            return f"each {names} of {self.source(expr.source)}{test}"
-        return (
-            f"{self._at(expr.item, _PHRASE)} for each {names} of {self.source(expr.source)}{test}"
-        )
+        *outer, last = loops = loops_of(expr)
+        if not outer and isinstance(last.item, Local) and last.targets == (last.item.name,):
+            return f"each {self._loop(last)}"
+        return f"{self._at(last.item, _PHRASE)} for {self._loops(loops, 'each')}"
 
-    def _where(self, condition: Expr | None) -> str:
+    def _loops(self, loops: Iterable[Collect], every: str) -> str:
+        """Returns what some loops go through: `each a of A and each b of B`."""
+        return _joined([f"{every} {self._loop(loop)}" for loop in loops])
+
+    def _loop(self, loop: Collect) -> str:
+        names, test = ", ".join(loop.targets), self._condition_clause(loop.condition)
+        return f"{names} of {self.source(loop.source)}{test}"
+
+    def _condition_clause(self, condition: Expr | None) -> str:
         """Returns ` where ...`; nothing where every item passes."""
         decided = None if condition is None else self._decided(condition)
         if decided is None or (isinstance(decided, Const) and decided.value is True):
@@ -445,7 +468,8 @@ class Phrases:
                 return self._at(collection, _NOUN)
 
     def _applied(self, expr: Apply) -> tuple[str, int]:
-        if all(isinstance(part, Const) for part in expr.arguments):
+        is_told = isinstance(expr.type, Number | Bool) or not any(map(is_rows, expr.arguments))
+        if is_told and all(isinstance(part, Const) for part in expr.arguments):
             with suppress(EvaluationError):
                 return self._phrase(Const(expr.type, expr.span, evaluate(expr, Scope())))
         name, given = expr.function, written(expr)
@@ -470,6 +494,10 @@ class Phrases:
                 return f"the place of {self._at(value, _NOUN)} in {order} (from 0)", _NOUN
             case "value_of", (named_value,):
                 enum, table = valued(named_value.type), expr.arguments[-1]
+                if isinstance(table, Const) and all(
+                    self._label(name) == name_of(value) for name, value in table.value.items()
+                ):  # numbers or roles by their own names
+                    return self._phrase(named_value)
                 if enum is not None and isinstance(table, Const):
                     self.constants[f"values of {enum.name or 'names'}"] = table.value
                 return f"the value of {self._many(named_value)}", _NOUN
@@ -489,13 +517,15 @@ class Phrases:
             case "min" | "max", (over,):
                 least = "least" if name == "min" else "greatest"
                 return _leveled(f"the {least} of {self._many(over)}")
-            case "count" | "len" | "size", (Collect() as over,):
+            case "count" | "len" | "size", (over,) if loops_of(over):
                 return f"the number of {self._passing(over)}", _PHRASE
             case "count", (over, value):
                 return self._counted(over, self._at(value, _PHRASE)), _PHRASE
             case "argmax", (over,) if _is_map(over):
                 text = f"the player with the highest {self._map_name(over)}"
                 return f"{text} (nobody on a tie)", _NOUN
+            case "argmax" | "best" | "ranked", (Collect() as of, Collect() as elements, *_):
+                return _of_greatest(name, self._many(elements), self._at(of.item, _PHRASE))
             case "best", (over,) if _is_map(over):
                 return f"the players with the highest {self._map_name(over)}", _NOUN
             case "ranked", (over,) if _is_map(over):
@@ -508,7 +538,7 @@ class Phrases:
             case _, _:
                 pattern = _CALLED.get(name)
                 if pattern is None:
-                    self.unexplained[name] = None
+                    self.unexplained[name] = BUILTINS[name].about
                     return f"{name}({', '.join(map(self.text, given))})", _ATOM
                 return _leveled(pattern.format(*(self._many(one) for one in given)))
 
@@ -527,7 +557,7 @@ class Phrases:
 
     def _many(self, expr: Expr) -> str:
         """Returns an argument inside a phrase."""
-        return self._collected(expr) if isinstance(expr, Collect) else self._at(expr, _PHRASE)
+        return self._collected(expr) if loops_of(expr) else self._at(expr, _PHRASE)
 
     def _map_name(self, over: Expr) -> str:
         match over:
@@ -548,13 +578,20 @@ class Phrases:
             case _:
                 return f"the number of times that {value} is in {self._many(over)}"
 
-    def _passing(self, over: Collect) -> str:
-        names, source = ", ".join(over.targets), self.source(over.source)
-        if isinstance(over.item, Local):
+    def _passing(self, over: Expr) -> str:
+        """Returns what is counted: `n of 1 to 3 where n is more than 1`."""
+        *outer, last = loops_of(over)
+        if not outer and isinstance(last.item, Local):
             return self._collected(over).removeprefix("each ")
-        holds = [self.condition(over.item)] if isinstance(over.item.type, Bool) else []
-        tests = [*([self.condition(over.condition)] if over.condition is not None else []), *holds]
-        return f"{names} of {source} where {' and '.join(tests)}"
+        counted = isinstance(last.item.type, Bool)
+        tests = [test for test in (last.condition, last.item if counted else None) if test]
+        names, source = ", ".join(last.targets), self.source(last.source)
+        where = f" where {' and '.join(map(self.condition, tests))}" if tests else ""
+        if not outer:
+            return f"{names} of {source}{where}"
+        return (
+            f"combinations of {_joined([*map(self._loop, outer), f'{names} of {source}{where}'])}"
+        )
 
     # conditions
 
@@ -577,6 +614,8 @@ class Phrases:
                 return self._compared(name, left, right, holds), _COMPARISON
             case Apply(function="full", arguments=(board, *_)):
                 return f"{self._at(board, _ATOM)} is {'' if holds else 'not '}full", _COMPARISON
+            case Apply(function="is text", arguments=(of,)):
+                return f"{self._at(of, _NOUN)} is {'a' if holds else 'no'} text", _COMPARISON
             case Apply(function="connected"):
                 self._note_graph(expr)
                 board, held, *groups = written(expr)
@@ -590,7 +629,7 @@ class Phrases:
                 text = f"{self._clause(then, holds)[0]} where {self.condition(test)}"
                 return f"({text}, else {self._clause(other, holds)[0]})", _ATOM
             case Apply(function=name) if isinstance(expr.type, Bool) and name not in _CALLED:
-                self.unexplained[name] = None
+                self.unexplained[name] = BUILTINS[name].about
                 called = f"{name}({', '.join(map(self.text, written(expr)))})"
                 return f"{called} is {'true' if holds else 'false'}", _COMPARISON
             case _:
@@ -628,15 +667,19 @@ class Phrases:
     def _quantified(self, name: str, over: Expr, holds: bool) -> str:
         some = (name == "any") == holds
         every = "some" if some else "every"
-        if isinstance(over, Collect):
-            source, names = self.source(over.source), ", ".join(over.targets)
-            test = self._where(over.condition)
-            return f"for {every} {names} of {source}{test}, {self.condition(over.item, holds)}"
+        if loops := loops_of(over):
+            held = self.condition(loops[-1].item, holds)
+            return f"for {self._loops(loops, every)}, {held}"
         if isinstance(over.type, PerSeat):
             told = f"is {'true' if holds else 'false'}"
             return f"{self._map_name(over)} {told} for {every} player"
         told = f"{'some' if some else 'all'} of {self._many(over)}"
         return f"{told} are {'true' if holds else 'false'}"
+
+
+def _joined(loops: list[str]) -> str:
+    """Returns what several loops go through, so that a condition is read with its own loop."""
+    return (", " if any(" where " in loop for loop in loops[:-1]) else " and ").join(loops)
 
 
 def _is_map(expr: Expr) -> bool:
@@ -676,6 +719,15 @@ def _graph_of(expr: Apply) -> Adjacency | None:
     place = {"graph": -1, "graph instead": 0}.get(BUILTINS[expr.function].appended)
     graph = expr.arguments[place] if place is not None else None
     return graph.value if isinstance(graph, Const) else None
+
+
+def _of_greatest(name: str, elements: str, value: str) -> tuple[str, int]:
+    """Returns `argmax`, `best` or `ranked` of what has a value for each of some elements."""
+    if name == "ranked":
+        return f"{elements}, that with the greatest {value} first", _NOUN
+    if name == "best":
+        return f"those of {elements} for which {value} is greatest", _CLAUSE
+    return f"the one of {elements} for which {value} is greatest (none on a tie)", _CLAUSE
 
 
 def _leveled(text: str) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from gamedsl.bounds.programs import ProgramBounds, UnboundedError
 from gamedsl.bounds.window_bounds import Weights, most_since
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Show, Step
-from gamedsl.ir.types import Option, PerSeat, Record, Text, Type, has_text
+from gamedsl.ir.types import Option, PerSeat, PerValue, Record, Text, Type, domain, has_text
 from gamedsl.prompting.visibility import may_read
 from gamedsl.prompting.windows import never_repeated
 
@@ -115,6 +115,8 @@ def _count_texts(type: Type, seats: int) -> int:
             return _count_texts(inner, seats)
         case PerSeat(of=inner):
             return seats * _count_texts(inner, seats)
+        case PerValue(key=key, of=inner) if (keys := domain(key, ())) is not None:
+            return len(keys) * _count_texts(inner, seats)
         case Record():
             return sum(_count_texts(inner, seats) for inner in type.types)
         case _:  # of other types, those without texts are counted

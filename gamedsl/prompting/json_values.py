@@ -22,6 +22,7 @@ from gamedsl.ir.json_types import (
     LARGEST,
     fields_of,
     lengths,
+    members_in_json,
     range_of,
 )
 from gamedsl.ir.types import (
@@ -44,6 +45,7 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
+    text_or_record,
 )  # fmt: skip
 from gamedsl.storage import strict_json
 
@@ -65,8 +67,11 @@ class JsonReader:
                 return data
             case Number(), _:
                 return self._read_number(data, type, at)
-            case (Enum(members=names), str()) if data in names:
-                return data
+            case (Enum(), str() | int()) if not isinstance(data, bool):
+                written = members_in_json(type)
+                if data not in written:
+                    raise Fault("value", f"{_named_place(at)} must be {type}")
+                return written[data]
             case (Seat(), str()) if data in self._seats:
                 return data
             case ((NoneType() | Option()), None):
@@ -76,6 +81,9 @@ class JsonReader:
             case Option(of=inner), _:
                 return self.value(data, inner, at)
             case Union(of=options), _:
+                kinds = text_or_record(type)
+                if kinds is not None and isinstance(data, str | dict):
+                    return self.value(data, kinds[isinstance(data, dict)], at)
                 return self._one_of(data, type, options, at)
             case List(of=inner), list():
                 return self._row(data, inner, *lengths(type), at)
@@ -139,7 +147,9 @@ class JsonReader:
             for field in fields
             if field.name in data
         }
-        return tuple(read.values()) if isinstance(type, Record) else read
+        if isinstance(type, Record):
+            return tuple(map(read.get, range(len(type.fields))))
+        return read
 
 
 def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
@@ -150,6 +160,8 @@ def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
             return int(value) if whole else value
         case Option(of=inner):
             return None if value is None else data_of(value, inner, seats)
+        case Union() if (kinds := text_or_record(type)) is not None:
+            return data_of(value, kinds[not isinstance(value, str)], seats)
         case Union(of=options):
             of = next((of for of in options if value in (domain(of, seats) or ())), options[0])
             return data_of(value, of, seats)
@@ -163,12 +175,13 @@ def data_of(value: Any, type: Type, seats: tuple[str, ...]) -> Any:
         case Set(of=inner):
             return [data_of(v, inner, seats) for v in domain(inner, seats) or () if v in value]
         case Record():
-            parts = zip(type.fields, value, strict=True)
-            return {name: data_of(part, of, seats) for (name, of), part in parts}
+            return {f.name: data_of(value[f.key], f.type, seats) for f in fields_of(type, seats)}
         case PerValue() | PerSeat():
             fields = fields_of(type, seats)
             return {f.name: data_of(value[f.key], f.type, seats) for f in fields if f.key in value}
-        case Bool() | Enum() | Seat() | NoneType() | Text() | Bag() | Never():
+        case Enum():
+            return next((w for w, m in members_in_json(type).items() if m == value), value)
+        case Bool() | Seat() | NoneType() | Text() | Bag() | Never():
             return value
     assert_never(type)
 

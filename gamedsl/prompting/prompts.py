@@ -28,7 +28,7 @@ from typing import Any, Literal, assert_never
 
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
-from gamedsl.ir.types import Record, has_text, plain
+from gamedsl.ir.types import Record, has_text, is_by_role, plain, text_or_record
 from gamedsl.prompting.declared_views import DeclaredViews, ViewCode
 from gamedsl.prompting.default_texts import (
     Questions,
@@ -36,19 +36,38 @@ from gamedsl.prompting.default_texts import (
     default_title,
     role_names,
 )
-from gamedsl.prompting.events import SILENCE, Event, Seen, Turn
+from gamedsl.prompting.events import SILENCE, Event, Seen, Turn, counts_of
+from gamedsl.prompting.implied_choices import ImpliedChoices
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.position_swap import exchanged_events, exchanged_names
 from gamedsl.prompting.replies import write_choice, write_open_reply
-from gamedsl.prompting.reply_instructions import form_of, instruction
+from gamedsl.prompting.reply_instructions import form_of, instruction, tools_again
+from gamedsl.prompting.shown_values import ShownValues
 from gamedsl.prompting.template_evaluation import RenderingBudget, TemplateFault, compiled
 from gamedsl.prompting.template_syntax import locate
-from gamedsl.prompting.templates import Fields, template_for, variables_before
+from gamedsl.prompting.templates import (
+    Fields,
+    Items,
+    Skipped,
+    as_prompt_text,
+    constants,
+    event_template,
+    template_for,
+    variables_before,
+)
 from gamedsl.prompting.value_text import titled
-from gamedsl.prompting.visibility import field_texts
+from gamedsl.prompting.visibility import (
+    field_texts,
+    is_whole,
+    shows_fields,
+    whole_field_texts,
+)
 from gamedsl.prompting.windows import Windows
 
 Messages = tuple[tuple[Literal["system", "user", "assistant"], str], ...]
+
+Counts = tuple[tuple[str, int], ...]
+"""Loops around a step by the names of their counts, with the numbers of their passes."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 """The variables, for a seat whose prompts need none."""
@@ -96,6 +115,8 @@ class Prompter:
         self.shown_role = role_names(ir)
         self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
         self.viewing = DeclaredViews(ir, self.shown_role, shown)
+        self._shown_values = ShownValues(ir, self.shown_role, self.viewing.marks)
+        self._implied = ImpliedChoices(ir)
         self.windows = Windows(ir)
         self._questions = Questions(ir, self.shown_role)
         self._swaps = dict(ir.swaps)
@@ -105,6 +126,8 @@ class Prompter:
         """The characters of the prompts in the cache."""
         self._fixed: dict[tuple[object, ...], Part] = {}
         """The parts that are the same for a seat in every prompt with the same labels."""
+        self._constants: tuple[LabelBook, dict[str, Any]] | None = None
+        """The constants of the game in the labels of the last prompt."""
 
     def messages(
         self,
@@ -126,13 +149,15 @@ class Prompter:
         """
         if self.is_chat and step.knows is None:
             turns, left_out = self.windows.talk(seat, before)
-            return self._chat(seat, step, legal, book, seen, turns, left_out)
+            counts = self._counts(step, variables)
+            return self._chat(seat, step, legal, book, seen, turns, left_out, counts)
         view = self.viewing.texts(seat, step, variables, book)
         told = self._window_events(seat, step, seen, view)
-        place = (seat, step.id, legal, book, seen if view is None else (view, told))
+        counts = self._counts(step, variables)
+        place = (seat, step.id, legal, book, seen if view is None else (view, told), counts)
         known = self._cache.get(place)
         if known is None:
-            rules, form, *rest = self._parts(seat, step, legal, book, seen, view, told)
+            rules, form, *rest = self._parts(seat, step, legal, book, seen, view, told, counts)
             between = "\n" if "\n" in rules.text else " "
             system = between.join(part.text for part in (rules, form) if part.text)
             made: Messages = (("system", system), ("user", _joined(rest)))
@@ -142,24 +167,27 @@ class Prompter:
 
     def _chat(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
-        before: tuple[Turn, ...], left_out: int,
+        before: tuple[Turn, ...], left_out: int, counts: Counts,
     ) -> Messages:  # fmt: skip
         """Returns the system message, then for each decision the new events, the question, and the
         reply. Of the `left_out` events before the first decision, only those appear that no window
         leaves out."""
         if not before:
-            new = self._first_message(seat, step, legal, book, seen, left_out)
+            new = self._first_message(seat, step, legal, book, seen, left_out, counts)
             return (("system", self._rules(seat, book).text), ("user", _joined(new)))
         *earlier, last = before
+        told_form = any(turn.step == step.id for turn in before)
         place = (seat, last.step, last.legal, book, seen[: last.told], before, left_out)
         known = self._cache.get(place)
         if known is None:
             asked = self._choice_step(last.step)
             then = seen[: last.told]
-            known = self._chat(seat, asked, last.legal, book, then, tuple(earlier), left_out)
-            known = (*known, ("assistant", self.reply(asked, last.name, book)))
+            known = self._chat(
+                seat, asked, last.legal, book, then, tuple(earlier), left_out, last.counts
+            )
+            known = (*known, ("assistant", self.reply(asked, seat, last.name, book)))
             self._remember(place, known, known[-2:])
-        new = self._new_message(seat, step, legal, book, seen, last.told)
+        new = self._new_message(seat, step, legal, book, seen, last.told, counts, told_form)
         return (*known, ("user", _joined(new)))
 
     def _remember(self, place: tuple[object, ...], known: Messages, new: Messages) -> None:
@@ -174,39 +202,45 @@ class Prompter:
 
     def _first_message(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
-        left_out: int,
+        left_out: int, counts: Counts,
     ) -> tuple[Part, ...]:  # fmt: skip
         """Returns the parts of the first message to a seat."""
         kept = self._events(seat, self.windows.outside(seen[:left_out]), book)
-        new = self._new_message(seat, step, legal, book, seen, left_out)
+        new = self._new_message(seat, step, legal, book, seen, left_out, counts)
         return (self._role(seat, book), *kept, *new)
 
     def _new_message(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen,
-        told: int,
+        told: int, counts: Counts, told_form: bool = False,
     ) -> tuple[Part, ...]:  # fmt: skip
         """Returns the parts for the events that a seat has seen since the first `told`, and for the
-        decision that it is asked for now."""
+        decision that it is asked for now; `told_form` says whether an earlier message of the chat
+        says how to answer it."""
         heard = tuple(
             event for event in seen[told:]
             if event.seat != seat or not isinstance(self._steps[event.step], Choose)
         )  # fmt: skip
         new = self._events(seat, heard, book)
-        return (*new, self._ask(seat, step, legal, book, seen), self._form(step))
+        asked = self._ask(seat, step, legal, book, seen, counts)
+        return (*new, asked, self._form(seat, step, told_form))
+
+    def _counts(self, step: Choose, variables: Mapping[str, Any]) -> Counts:
+        """Returns the numbers of passes that the question of a step names."""
+        return counts_of(self.ir.asked_counts.get(step.id, ()), variables)
 
     def _choice_step(self, id: str) -> Choose:
         step = self._steps[id]
         assert isinstance(step, Choose)
         return step
 
-    def reply(self, step: Choose, name: str, book: LabelBook) -> str:
-        """Returns a reply as its author would have written it: the label in the form that is asked
-        for, or the text of an open reply."""
+    def reply(self, step: Choose, seat: str, name: str, book: LabelBook) -> str:
+        """Returns a reply as its author, a seat, would have written it: the label in the form that
+        is asked for, or the text of an open reply."""
         if name == SILENCE:
             return "…"
         if step.said is None:
             return write_choice(book.label(name), self.ir.respond)
-        return write_open_reply(name, step.said, step.type, self.ir.seats)
+        return write_open_reply(name, step.said, step.reply_type(seat), self.ir.seats)
 
     def parts(
         self,
@@ -224,16 +258,20 @@ class Prompter:
 
         RenderError: a template of the file fails on a value. EvaluationError as `messages`.
         """
+        counts = self._counts(step, variables)
         if self.is_chat and step.knows is None:
             turns, left_out = self.windows.talk(seat, before)
             if turns:
-                new = self._new_message(seat, step, legal, book, seen, turns[-1].told)
+                told_form = any(turn.step == step.id for turn in turns)
+                new = self._new_message(
+                    seat, step, legal, book, seen, turns[-1].told, counts, told_form
+                )
             else:
-                new = self._first_message(seat, step, legal, book, seen, left_out)
+                new = self._first_message(seat, step, legal, book, seen, left_out, counts)
             return (self._rules(seat, book), *new)
         view = self.viewing.texts(seat, step, variables, book)
         told = self._window_events(seat, step, seen, view)
-        return self._parts(seat, step, legal, book, seen, view, told)
+        return self._parts(seat, step, legal, book, seen, view, told, counts)
 
     def _window_events(
         self, seat: str, step: Choose, seen: Seen, view: tuple[str, ...] | None
@@ -253,22 +291,26 @@ class Prompter:
         seen: Seen,
         view: tuple[str, ...] | None,
         told: Seen,
+        counts: Counts,
     ) -> tuple[Part, ...]:
         return (
             self._rules(seat, book),
-            self._form(step),
+            self._form(seat, step),
             *((self._view(seat, step, view, book),) if view is not None else ()),
             *self._events(seat, told, book),
             self._role(seat, book),
-            self._ask(seat, step, legal, book, None if view is not None else seen),
+            self._ask(seat, step, legal, book, None if view is not None else seen, counts),
         )
 
-    def _form(self, step: Choose) -> Part:
+    def _form(self, seat: str, step: Choose, again: bool = False) -> Part:
         """Returns the instruction on how to answer. It follows the rules, whoever wrote them, since
-        it is the same for all."""
+        it is the same for all but where nobody says anything to itself. `again` says whether the
+        chat has it already: a list of tools is not told twice."""
         if step.said is None:
             return Part("form", instruction(self.ir.respond), None)
-        return Part("form", form_of(step, self.ir.seats), None)
+        if again and step.said.form == "tool":
+            return Part("form", tools_again(step), None)
+        return Part("form", form_of(step, seat, self.ir.seats), None)
 
     def _rules(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "rules")
@@ -280,29 +322,35 @@ class Prompter:
         """Returns the parts for events in one message, in the order in which a seat reads them."""
         if seat in self._swaps:
             events = exchanged_events(events, self._swaps[seat])
-        return tuple(self._event(seat, event, book) for event in events)
+        return tuple(
+            self._event(seat, event, book) for event in self._implied.without_implied(events)
+        )
 
     def _event(self, seat: str, event: Event, book: LabelBook) -> Part:
         step = self._steps[event.step]
-        template = template_for(self.ir, "seen", step.id, step.variable)
+        template = event_template(self.ir, step, seat)
         actor, choice = self._actor_and_choice(event, book)
         if template is not None:
-            parts = self._fields(step, event)
-            told = choice if parts is None else Fields(choice, parts)
+            told = self._with_parts(step, event, choice, book, seat)
             return replace(self._fill(template, seat, book, actor=actor, choice=told), event=event)
         match step:
             case Choose():
-                text = self._choice_text(step, event, actor, choice)
+                text = self._choice_text(seat, step, event, actor, choice)
             case Show() | Call():
-                text = self._outcome_text(step, event, "Shown", actor, choice)
+                text = self._outcome_text(step, event, "Shown", actor, book)
             case Draw():
-                text = self._outcome_text(step, event, "Drawn", actor, choice)
+                text = self._outcome_text(step, event, "Drawn", actor, book)
             case _:
                 assert_never(step)
         return Part("seen", text, None, event)
 
-    def _choice_text(self, step: Choose, event: Event, actor: str, choice: str) -> str:
-        """Returns the default sentence for a choice, or for what was said."""
+    def _choice_text(self, seat: str, step: Choose, event: Event, actor: str, choice: str) -> str:
+        """Returns the default sentence for a choice, or for what was said: to the seat alone, where
+        that is all of a record by role that it sees."""
+        own = self._fields(step, event) if is_by_role(step.type) else None
+        if own is not None and own.keys() == {seat} and seat != event.seat:
+            told = own[seat]
+            return f"{actor} said {'nothing to you.' if told is None else f'to you: {told}'}"
         whose = "" if not actor else f"{actor} " if len(self.ir.everyone) > 1 else "You "
         if event.name == SILENCE:
             return f"{whose}gave no valid reply."
@@ -311,17 +359,20 @@ class Prompter:
         return f"{whose}said:\n{choice}" if "\n" in choice else f"{whose}said: {choice}"
 
     def _outcome_text(
-        self, step: Draw | Show | Call, event: Event, verb: str, actor: str, choice: str
+        self, step: Draw | Show | Call, event: Event, verb: str, actor: str, book: LabelBook
     ) -> str:
         """Returns the default sentence for a value that was drawn or shown."""
         masked = self.ir.labels.kind == "masked"
-        title = verb if masked else step.variable
+        key, choice = self._shown_values.text(step, event, book, in_a_line=False)
+        title = " of ".join((verb if masked else step.variable, *filter(None, (key,))))
         parts = self._fields(step, event) if has_text(step.type) else None
         if parts is None:
-            return f"{title}{f' for {actor}' if actor else ''}: {choice}."
+            text = titled(f"{title}{f' for {actor}' if actor else ''}", choice)
+            return text if "\n" in text or has_text(step.type) else f"{text}."
         named = len(parts) > 1 and not masked
         return "\n".join(
-            titled(f"{title} {name}" if named else title, text) for name, text in parts.items()
+            titled(f"{title} {name}" if named else title, str(as_prompt_text(text)))
+            for name, text in parts.items()
         )
 
     def _view(self, seat: str, step: Choose, texts: tuple[str, ...], book: LabelBook) -> Part:
@@ -345,18 +396,22 @@ class Prompter:
         step = self._steps[event.step]
         match step:
             case Choose(said=None):
-                if event.name == SILENCE or book.has(event.name):
-                    return actor, "" if event.name == SILENCE else book.label(event.name)
+                if event.name == SILENCE:
+                    return actor, Skipped("")
+                if book.has(event.name):
+                    return actor, book.label(event.name)
                 return actor, book.relabelled(event.name, self.shown_role)  # some fields of it
             case Choose():
                 parts = self._fields(step, event) if _in_part(step, event) else None
                 if parts is not None:
-                    return actor, ", ".join(f"{field}: {text}" for field, text in parts.items())
-                return actor, self.reply(step, event.name, book)
+                    told = (f"{field}: {as_prompt_text(text)}" for field, text in parts.items())
+                    return actor, ", ".join(told)
+                said = self.reply(step, event.seat, event.name, book)
+                return actor, Skipped(said) if event.name == SILENCE else said
             case Draw() | Show() | Call():
-                if has_text(step.type):
-                    return actor, event.name
-                return actor, book.relabelled(event.name, self.shown_role)
+                key, value = self._shown_values.text(step, event, book, in_a_line=True)
+                between = ": " if key[-1:].isdigit() else " " * bool(key)
+                return actor, f"{key}{between}{value}"
         assert_never(step)
 
     def _role(self, seat: str, book: LabelBook) -> Part:
@@ -367,8 +422,9 @@ class Prompter:
         return self._fixed_part(template, seat, book)
 
     def _ask(
-        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen | None
-    ) -> Part:
+        self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook, seen: Seen | None,
+        counts: Counts,
+    ) -> Part:  # fmt: skip
         offered = () if step.said is not None else self._offered(seat, step, legal, book)
         options = tuple(map(book.label, offered))
         template = template_for(self.ir, "ask", step.id, step.variable)
@@ -376,7 +432,8 @@ class Prompter:
             return Part("ask", self._questions.open(step), None)
         if template is None:
             return Part("ask", self._questions.closed(step, options), None)
-        return self._fill(template, seat, book, **self._ask_names(step, options, book, seen))
+        names = self._ask_names(step, options, book, seen)
+        return self._fill(template, seat, book, **names, **dict(counts))
 
     def _offered(
         self, seat: str, step: Choose, legal: tuple[str, ...], book: LabelBook
@@ -401,9 +458,7 @@ class Prompter:
             source = self._steps[event.step]
             actor, choice = self._actor_and_choice(event, book)
             events.append({"actor": actor, "choice": choice, "step": source.variable})
-            parts = self._fields(source, event)
-            if parts is not None:
-                choice = Fields(choice, parts)
+            choice = self._with_parts(source, event, choice, book)
             if event.seat and not (isinstance(source, Choose) and not source.joint):
                 known = values.get(source.variable) or {}
                 values[source.variable] = {**known, event.seat: choice}
@@ -411,10 +466,30 @@ class Prompter:
                 values[source.variable] = choice
         return {**values, "options": options, "seen": tuple(events)}
 
-    def _fields(self, source: Binding, event: Event) -> dict[str, str] | None:
-        """Returns the fields that an event shows of a record, for templates that use one of
-        them."""
-        type = plain(source.type)
+    def _with_parts(
+        self, step: Binding, event: Event, choice: str, book: LabelBook, reader: str = ""
+    ) -> str:
+        """Returns what an event tells, with its fields or its items for templates that use them."""
+        fields = self._fields(step, event, reader)
+        if fields is not None:
+            return Fields(choice, fields)
+        items = None if isinstance(step, Choose) else self._shown_values.items(step, event, book)
+        return choice if items is None else Items(choice, items)
+
+    def _fields(
+        self, source: Binding, event: Event, reader: str = ""
+    ) -> dict[str, str | None] | None:
+        """Returns the fields that an event shows of a record, for templates that use one of them;
+        of a record by role the reader's own as `me` too."""
+        parts = self._event_fields(source, event)
+        if parts is not None and reader and is_by_role(source.type):
+            parts |= {"me": parts.get(reader)}
+        return parts
+
+    def _event_fields(self, source: Binding, event: Event) -> dict[str, str | None] | None:
+        whole = source.type if isinstance(source, Choose | Draw) else source.entry_type
+        kinds, type = text_or_record(plain(whole)), plain(whole)
+        type = type if kinds is None else kinds.record
         if not isinstance(type, Record):
             return None
         match source:
@@ -423,9 +498,11 @@ class Prompter:
             case Choose():
                 if _in_part(source, event):
                     return field_texts(event.name, type)
-                return None if event.name == SILENCE else _reply_fields(event.name)
+                return _reply_fields(event.name) if event.name.startswith("{") else None
             case Draw() | Show() | Call():
-                return field_texts(event.name, type) if source.readers.fields else None
+                if source.readers.fields:
+                    return field_texts(event.name, type)
+                return whole_field_texts(event.name, type) if shows_fields(source) else None
         assert_never(source)
 
     def _fill(self, template: Template, seat: str, book: LabelBook, **more: Any) -> Part:
@@ -455,8 +532,10 @@ class Prompter:
         return known
 
     def _scope(self, slot: str, seat: str, book: LabelBook) -> dict[str, Any]:
-        names: dict[str, Any] = {param.name: param.value for param in self.ir.params}
-        names |= self.shown_role
+        if self._constants is None or self._constants[0] != book:
+            shown = constants(self.ir, lambda name: book.relabelled(name, self.shown_role))
+            self._constants = book, shown
+        names = self._constants[1] | self.shown_role
         names |= {"labels": dict(book.pairs), "roles": tuple(self.shown_role.values())}
         if slot != "rules":
             others = tuple(self.shown_role[other] for other in self.ir.seats if other != seat)
@@ -468,13 +547,13 @@ class Prompter:
 
 def _in_part(step: Choose, event: Event) -> bool:
     """Returns whether an event shows only some fields of a reply: whole, its name is one object."""
-    return bool(step.readers.fields) and event.name != SILENCE and not event.name.startswith("{")
+    return bool(step.readers.fields) and event.name != SILENCE and not is_whole(event.name)
 
 
-def _reply_fields(name: str) -> dict[str, str]:
-    """Returns the fields of a reply, as texts."""
+def _reply_fields(name: str) -> dict[str, str | None]:
+    """Returns the fields of a reply, as texts, None for null."""
     found = json.loads(name)
-    return {k: v if isinstance(v, str) else json.dumps(v) for k, v in found.items()}
+    return {k: v if isinstance(v, str | None) else json.dumps(v) for k, v in found.items()}
 
 
 def _joined(parts: Iterable[Part]) -> str:

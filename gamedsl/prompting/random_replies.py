@@ -32,6 +32,8 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
+    plain,
+    text_or_record,
 )  # fmt: skip
 from gamedsl.prompting.replies import open_reply_name
 
@@ -54,11 +56,27 @@ _MOST_ITEMS = 3
 _FAR = 99
 
 
-def random_reply(said: Said, type: Type, seats: tuple[str, ...], random: Random) -> str:
+def random_reply(
+    said: Said, type: Type, seats: tuple[str, ...], random: Random, number: int | None = None
+) -> str:
     """Returns the canonical name of a random reply. Raises ValueError where the type has no value,
-    or none that fits its limits."""
-    if said.form == "json":
-        value = _value(type, seats, random)
+    or none that fits its limits. Of several replies, by their `number`, every second one is a text
+    where a text or an object may be said."""
+    kinds = text_or_record(type) if said.form == "either" else None
+    if kinds is not None and number is None:
+        number = random.randrange(2)
+    value: Any
+    if kinds is not None and number is not None and number % 2 == 0:
+        value = _text(kinds.text, tuple(p for p in PHRASES if "{" not in p), random)
+    elif said.form in ("json", "either"):
+        value = _value(type if kinds is None else kinds.record, seats, random)
+    elif said.form == "tool":
+        assert isinstance(type, Record)
+        called = random.randrange(len(type.fields))
+        parts = enumerate(type.types)
+        value = tuple(
+            _value(plain(of), seats, random) if at == called else None for at, of in parts
+        )
     else:
         value = _text(type, PROGRAMS if said.form == "code" else PHRASES, random)
     return open_reply_name(value, said, type, seats)

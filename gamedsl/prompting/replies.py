@@ -8,11 +8,13 @@ call, with or without a thought before it. A reply may say anything around a tag
 labels of other options included. A second tag or call, or the beginning of one, leaves open which
 is meant, and the reply is refused. Text inside a thought is never read.
 
-An open decision is answered in one of three forms. Text: the whole reply. Code: the content of its
+An open decision is answered in one of five forms. Text: the whole reply. Code: the content of its
 only fenced block. JSON: its only object, with the fields of a record type and values of their types
-(`gamedsl.prompting.json_values`). A reply that could be taken in two ways, or that would have to be
-mended first, is refused. Its canonical name is the text, the code, or the JSON with the fields in
-their declared order and no spaces; a number that is not whole is a string there, `"1/3"`. Always:
+(`gamedsl.prompting.json_values`), or `null` and nothing else, where that may be none. Either: an
+object and nothing else, or a text without braces. Tool: its only object, with a tool's `name` and
+`arguments`. A reply that could be taken in two ways, or that would have to be mended first, is
+refused. Its canonical name is the text, the code, or the JSON with the fields in their declared
+order and no spaces; a number that is not whole is a string there, `"1/3"`. Always:
 `open_reply_value` and `open_reply_name` are inverse to each other, and `read_open_reply` reads what
 `write_open_reply` writes.
 """
@@ -27,7 +29,7 @@ from typing import Any
 
 from gamedsl.ir.program import Said
 from gamedsl.ir.replies import Form
-from gamedsl.ir.types import Type
+from gamedsl.ir.types import Option, Record, TextOrRecord, Type, plain, text_or_record
 from gamedsl.prompting.json_values import (
     LONGEST,
     Fault,
@@ -222,6 +224,9 @@ def _breaks_off(text: str, tag: str) -> bool:
     return len(part) > 1 and any(whole.startswith(part) for whole in (f"<{tag}", f"</{tag}"))
 
 
+JSON_FORMS = ("json", "tool")
+"""The forms of open replies that are read from the only JSON object of a text."""
+
 _FENCED = re.compile(r"```|~~~")
 _FENCE = re.compile(r"(`{3,}|~{3,})[ \t]*[A-Za-z0-9_+#.-]*[ \t]*")
 _CACHED_VALUES = 4096
@@ -235,9 +240,17 @@ def read_open_reply(
     try:
         if len(text) > LONGEST:
             raise Fault("large", f"{len(text)} characters")
-        if said.form == "json":
-            value = JsonReader(seats).value(loads(find_object(text)), type, "")
-            return _name(value, type, seats)
+        in_json = said.form in JSON_FORMS
+        if said.form == "either":
+            in_json = _is_object(text)
+            type = _either(type)[in_json]
+        if in_json:
+            none = isinstance(type, Option) and text.strip() == "null"
+            data = None if none else loads(find_object(text))
+            reader = JsonReader(seats)
+            if said.form == "tool":
+                return _name(read_call(data, type, reader), type, seats)
+            return _name(reader.value(data, type, ""), type, seats)
         return _checked(_block(text) if said.form == "code" else text.strip(), type)
     except Fault as fault:
         return ParseFailure(fault.reason, text, fault.detail)
@@ -245,9 +258,19 @@ def read_open_reply(
 
 def open_reply_value(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> Any:
     """Returns the value of a canonical name. Raises ValueError where no reply has this name."""
-    if said.form == "json":
-        return _record(name, type, seats)
-    if said.form == "text" and name != name.strip():
+    if said.form == "either":
+        kind = _either(type)[_is_object(name)]
+        return _record(name, kind, seats) if isinstance(kind, Record) else _stripped(name, kind)
+    if said.form in JSON_FORMS:
+        value = _record(name, type, seats)
+        if said.form == "tool":
+            called_tool(value, type)
+        return value
+    return _stripped(name, type) if said.form == "text" else _checked(name, type)
+
+
+def _stripped(name: str, type: Type) -> str:
+    if name != name.strip():
         raise ValueError(f"{quoted(name)} has spaces around it")
     return _checked(name, type)
 
@@ -255,7 +278,7 @@ def open_reply_value(name: str, said: Said, type: Type, seats: tuple[str, ...]) 
 def open_reply_name(value: Any, said: Said, type: Type, seats: tuple[str, ...]) -> str:
     """Returns the canonical name of a value. Raises ValueError where it is not of the type."""
     try:
-        name = _name(value, type, seats) if said.form == "json" else value
+        name = _name(value, type, seats) if _in_json(value, said) else value
         if open_reply_value(name, said, type, seats) == value:
             return str(name)
     except (AttributeError, IndexError, KeyError, TypeError) as error:
@@ -267,13 +290,61 @@ def write_open_reply(name: str, said: Said, type: Type, seats: tuple[str, ...]) 
     """Returns the reply of this canonical name, and no more. Raises ValueError where there is none,
     or it has a number of endless decimals, which JSON cannot express."""
     value = open_reply_value(name, said, type, seats)
-    if said.form == "json":
+    if said.form == "tool":
+        place, tool, arguments = called_tool(value, type)
+        given = data_of(value[place], arguments, seats)
+        return dumps({"name": tool, "arguments": given}, decimal)
+    if _in_json(value, said):
         return dumps(data_of(value, type, seats), decimal)
     if said.form == "code":
         longest = max(map(len, re.findall("`+", name)), default=0)
         fence = "`" * max(3, longest + 1)
         return f"{fence}\n{name}\n{fence}"
     return name
+
+
+def read_call(data: Any, type: Type, reader: JsonReader) -> Any:
+    """Returns the value of a tool call, as JSON data. Raises Fault where it is none."""
+    assert isinstance(type, Record)
+    tools = {name: plain(of) for name, of in type.fields}
+    if not isinstance(data, dict) or data.keys() != {"name", "arguments"}:
+        raise Fault("fields", "a call has `name` and `arguments`, and no more")
+    if not isinstance(data["name"], str) or data["name"] not in tools:
+        raise Fault("value", f"`name` must be {' or '.join(tools)}")
+    given = reader.value(data["arguments"], tools[data["name"]], "arguments")
+    return tuple(given if name == data["name"] else None for name in tools)
+
+
+def called_tool(value: Any, type: Type) -> tuple[int, str, Type]:
+    """Returns which tool a call names: its place, name, and the type of its arguments. Raises
+    ValueError for a value that calls none or several."""
+    assert isinstance(type, Record)
+    found = [place for place, given in enumerate(value) if given is not None]
+    if len(found) != 1:
+        raise ValueError("a call names one tool")
+    name, of = type.fields[found[0]]
+    return found[0], name, plain(of)
+
+
+def _in_json(value: Any, said: Said) -> bool:
+    """Returns whether a value is said as JSON."""
+    return said.form in JSON_FORMS or (said.form == "either" and not isinstance(value, str))
+
+
+def _is_object(text: str) -> bool:
+    """Returns whether a reply that is a text or an object is the object: it has nothing else, and
+    a text has no brace. Raises Fault where it has some of both."""
+    if "{" not in text and "}" not in text:
+        return False
+    if find_object(text) != text.strip():
+        raise Fault("several", "a text has no `{` and no `}`; an object stands alone")
+    return True
+
+
+def _either(type: Type) -> TextOrRecord:
+    kinds = text_or_record(type)
+    assert kinds is not None, "the compiler has checked it"
+    return kinds
 
 
 def _name(value: Any, type: Type, seats: tuple[str, ...]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from json import dumps
 from typing import Literal, assert_never
 
+from gamedsl.ir.json_types import fields_of, members_in_json
 from gamedsl.ir.program import Choose
 from gamedsl.ir.replies import Form
 from gamedsl.ir.types import (
@@ -25,6 +27,8 @@ from gamedsl.ir.types import (
     Tuple,
     Type,
     Union,
+    plain,
+    text_or_record,
 )  # fmt: skip
 from gamedsl.prompting.replies import REASONS, ParseFailure
 
@@ -52,39 +56,88 @@ def instruction(form: Form) -> str:
     return asked if form.think is None else f"{asked} {_THINK.format(form.think)}"
 
 
-def form_of(step: Choose, seats: tuple[str, ...]) -> str:
-    """Returns how to answer an open decision."""
+def form_of(step: Choose, seat: str, seats: tuple[str, ...]) -> str:
+    """Returns how a seat answers an open decision."""
     said = step.said
     assert said is not None
     limit = f"at most {said.max_tokens} tokens"
-    if said.form == "code":
-        return f"Reply with one block of code between lines of ```, {limit}."
-    if said.form == "json":
-        return f"Reply with one JSON object: {described(step.type, seats)}, {limit}."
-    return f"Reply in {limit}."
+    type = step.reply_type(seat)
+    match said.form:
+        case "code":
+            return f"Reply with one block of code between lines of ```, {limit}."
+        case "tool":
+            return f"Reply with one JSON object that calls a tool, {limit}:\n{_tools(step, seats)}"
+        case "json" if isinstance(type, Option):
+            return f"Reply with one JSON object, or null: {described(type.of, seats)}, {limit}."
+        case "json":
+            return f"Reply with one JSON object: {described(type, seats)}, {limit}."
+        case "either":
+            kinds = text_or_record(type)
+            assert kinds is not None
+            text, record = (described(kind, seats) for kind in kinds)
+            record = f"one JSON object and nothing else: {record}"
+            return f"Reply with {text}, or with {record}, {limit}."
+        case "text" if isinstance(type, Text) and type.limit is not None:
+            return f"Reply with {described(type, seats)}, {limit}."
+        case "text":
+            return f"Reply in {limit}."
+        case _:
+            assert_never(said.form)
+
+
+def tools_again(step: Choose) -> str:
+    """Returns how to answer a decision by a tool call, where the chat lists the tools already."""
+    assert step.said is not None
+    assert isinstance(step.type, Record)
+    names = " or ".join(name for name, _ in step.type.fields)
+    return f"Reply with one JSON object that calls {names}, at most {step.said.max_tokens} tokens."
+
+
+def _tools(step: Choose, seats: tuple[str, ...]) -> str:
+    """Returns a line for each tool: its call, and what it and its arguments are for."""
+    assert step.said is not None
+    assert isinstance(step.type, Record)
+    about, lines = dict(step.said.about), []
+    for name, of in step.type.fields:
+        arguments = plain(of)
+        assert isinstance(arguments, Record)
+        call = f'{{"name": "{name}", "arguments": {described(arguments, seats)}}}'
+        told = [about[name]] if name in about else []
+        told += [
+            f"`{field}`: {about[f'{name}.{field}']}." for field, _ in arguments.fields
+            if f"{name}.{field}" in about
+        ]  # fmt: skip
+        lines.append(" ".join((call, *told)))
+    return "\n".join(lines)
 
 
 def described(type: Type, seats: tuple[str, ...]) -> str:
     """Returns the description of a type that is read from a reply."""
     match type:
         case Record(fields=fields):
-            inside = ", ".join(f'"{name}": {described(inner, seats)}' for name, inner in fields)
+            inside = ", ".join(
+                f'"{name}": {described(inner, seats)}'
+                for name, inner in fields if not isinstance(inner, NoneType)
+            )  # fmt: skip
             return "{" + inside + "}"
         case Seat():
             return " or ".join(f'"{seat}"' for seat in seats)
         case Text(limit=limit):
             return "text" if limit is None else f"text of at most {limit} characters"
-        case PerValue(key=Enum(members=members), of=inner):
-            return described(Record("", tuple((name, inner) for name in members)), seats)
-        case Enum(members=members):
-            return " or ".join(f'"{name}"' for name in members)
+        case PerValue() | PerSeat(partial=False):
+            entries = tuple((field.name, field.type) for field in fields_of(type, seats))
+            return described(Record("", entries), seats)
+        case Enum():
+            return " or ".join(map(dumps, members_in_json(type)))
         case Option(of=inner):
             return f"{described(inner, seats)}, or null"
         case Bool():
             return "true or false"
         case Number() | NoneType() | Never() | List() | Tuple() | Set() | Bag() | Grid():
             return str(type)
-        case PerValue() | PerSeat() | Union():
+        case Union() if (kinds := text_or_record(type)) is not None:
+            return " or ".join(described(kind, seats) for kind in kinds)
+        case PerSeat() | Union():
             return str(type)
     assert_never(type)
 
@@ -92,7 +145,10 @@ def described(type: Type, seats: tuple[str, ...]) -> str:
 def again(failure: ParseFailure) -> tuple[tuple[Literal["assistant", "user"], str], ...]:
     """Returns the messages that follow an invalid reply where its author may try again."""
     why = REASONS.get(failure.reason, failure.reason)
+    if failure.reason == "invalid" and failure.detail:  # the file's own words
+        why = failure.detail
+    stop = "" if why.endswith((".", "!", "?")) else "."
     return (
         ("assistant", failure.text[:QUOTED]),
-        ("user", f"This is no valid reply: {why}. Try again."),
+        ("user", f"This is no valid reply: {why}{stop} Try again."),
     )

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, assert_never
 
-from gamedsl.ir.builtins import BUILTINS
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
 from gamedsl.ir.expr import (
     Apply,
@@ -43,6 +42,7 @@ from gamedsl.ir.program import (
     Loop,
     Pay,
     Show,
+    Source,
     Stage,
     Step,
     walk_steps,
@@ -83,6 +83,7 @@ from gamedsl.ir.types import (
     Type,
     Union,
     plain,
+    text_or_record,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.prompting.expression_text import (
@@ -113,6 +114,9 @@ _WORK = 200_000
 
 _LONG = 120
 """Characters of changes that one line tells."""
+
+_FIELDS = "\0"
+"""The mark for the fields that a sentence is about, until they are listed."""
 
 _INDENT = "  "
 
@@ -206,7 +210,9 @@ class _Writer:
     def _state(self, state: State) -> str:
         name, type, start = named(state.name), state.type, state.start
         if isinstance(type, PerSeat) and isinstance(start, dict):
-            name, type = f"{name} of each player", type.of
+            everyone = set(start) >= set(self._ir.seats)
+            who = "each player" if everyone else f"each of {self._seats(start)}"
+            name, type = f"{name} of {who}", type.of
             values = list(start.values())
             if any(value != values[0] for value in values):
                 return f"{name}: {self._say.value(start)} at first{self._hides(state.readers)}"
@@ -291,17 +297,19 @@ class _Writer:
 
     def _decision(self, step: Choose, head: str) -> Iterator[str]:
         person = self._actor(step)
-        verb = "says" if step.said is not None else "chooses"
-        name = (
-            f"{person.possessive} {named(step.variable)}" if person is IT else named(step.variable)
-        )
+        verb, name = "chooses" if step.said is None else "says", named(step.variable)
+        made = f"{verb} {name}"
+        if person is IT and step.said is None and name != "choice":  # a name of any part of speech
+            made = f"makes its choice ({name})"
+        elif person is IT:
+            made = f"{verb} its {name}"
         subject = self._subject(step)
         with self._say.spoken_of(person):
             what = self._reply(step) if step.said is not None else self._options(step)
             at_once = " at the same time" if step.joint and len(step.actors) > 1 else ""
             with self._readers_called(f"who {verb}", f"who {verb}"):
                 seen = self._reading(step.readers, person.subject, step.type, by="it")
-            yield _sentence(head, f"{subject} {verb} {name}{at_once}{what}", seen)
+            yield _sentence(head, f"{subject} {made}{at_once}{what}", seen)
             yield from (_INDENT + line for line in self._actions(step))
             if step.knows is not None:
                 told = listed(self._say.text(entry.value) for entry in step.knows)
@@ -406,8 +414,14 @@ class _Writer:
         said = step.said
         assert said is not None
         kind = plain(step.type)
-        form = {"text": " in words", "code": " as code", "json": ""}[said.form]
-        if isinstance(kind, Record):
+        form = " as code" if said.form == "code" else " in words"
+        if isinstance(kind, Record) and said.form == "tool":
+            return (
+                f", a call of {listed((name.replace('_', ' ') for name, _ in kind.fields), 'or')}"
+            )
+        if said.form == "either":
+            form = f": {self._kind(kind)}"
+        elif isinstance(kind, Record):
             fields = (f"{name.replace('_', ' ')} ({self._kind(of)})" for name, of in kind.fields)
             form = f": {listed(fields)}"
         valid = "" if said.valid is None else f", such that {self._say.condition(said.valid)}"
@@ -426,12 +440,28 @@ class _Writer:
         if step.by_seat:
             more = f" for each of {self._each_index(step.per[1:])}" if len(step.per) > 1 else ""
             verb = "is dealt" if step.deal else "gets"
-            apart = ", no two the same" if step.deal and not taken else ""
+            apart = ""
+            if step.deal and not taken:
+                distinct = self._is_apart(step.source)
+                apart = ", no two the same" if distinct else ", each of these to one player at most"
             own = name if name.startswith("its ") else f"its {name}"
-            return f"each player {verb} {own}{more} at random{drawn}{apart}"
+            everyone = set(step.per[0]) == set(self._ir.seats)
+            who = "each player" if everyone else f"each of {self._seats(step.per[0])}"
+            return f"{who} {verb} {own}{more} at random{drawn}{apart}"
         if step.per:
             return f"chance draws {name} for each of {self._each_index(step.per)}{drawn}"
         return f"chance draws {name}{drawn}"
+
+    def _is_apart(self, source: Source) -> bool:
+        """Whether what is drawn without putting it back is never the same twice: no value is
+        listed several times, as in a hand of three guards and a thief."""
+        match source.values:
+            case Const(value=values):
+                return len(set(values)) == len(values)
+            case Apply(function=".."):
+                return True
+            case written:
+                return written is not None and isinstance(written.type, Set)
 
     def _each_index(self, per: tuple[tuple[Any, ...], ...]) -> str:
         return listed(self._say.items(index) for index in per)
@@ -452,7 +482,8 @@ class _Writer:
         values = source.values
         kind = plain(step.type)
         if isinstance(values, Const) and isinstance(kind, Record):
-            of = f"{len(values.value)} {kind.name or 'row'}s"
+            several = kind.name if kind.name.endswith("s") else f"{kind.name or 'row'}s"
+            of = f"{len(values.value)} {several}"
             if step.source.held_out is not None or _holds_text(kind):
                 of = f"{len(values.value)} rows"
             of += f" ({', '.join(name.replace('_', ' ') for name, _ in kind.fields)})"
@@ -462,7 +493,8 @@ class _Writer:
                 return of
             of = of.removeprefix("one of ").removeprefix("one ").removeprefix("a number from ")
         if source.take is not None:
-            return f"{self._say.text(source.take)} different ones of {of}"
+            different = " different ones" if self._is_apart(source) else ""
+            return f"{self._say.text(source.take)}{different} of {of}"
         return f"one of {of}"
 
     def _show(self, step: Show) -> str:
@@ -535,7 +567,8 @@ class _Writer:
         self._secrets |= bool(told)
         return told
 
-    def _readers(self, readers: Readers, owner: str, type: Type | None) -> str:
+    def _readers(self, readers: Readers, owner: str, type: Type | None, seen: str = "it") -> str:
+        """Returns who sees what is called `seen`; nothing where all do."""
         everyone = self._ir.everyone
         if readers.fields and isinstance(type, Record):
             return self._fields(readers, owner, type)
@@ -543,20 +576,20 @@ class _Writer:
             case "all":
                 return ""
             case "owner":
-                return "" if len(everyone) == 1 else f"Only {owner} sees it"
+                return "" if len(everyone) == 1 else f"Only {owner} sees {seen}"
             case "others":
-                return f"All but {owner} see it"
+                return f"All but {owner} see {seen}"
             case "seats":
                 if set(readers.seats) == set(everyone):
                     return ""
                 verb = "sees" if len(readers.seats) == 1 else "see"
-                return f"Only {self._seats(readers.seats)} {verb} it"
+                return f"Only {self._seats(readers.seats)} {verb} {seen}"
             case "nobody":
-                return "Nobody sees it"
+                return f"Nobody sees {seen}"
             case "test":
                 assert readers.test is not None
                 with self._say.spoken_of(IT):
-                    return f"A player sees it if {self._say.condition(readers.test)}"
+                    return f"A player sees {seen} if {self._say.condition(readers.test)}"
             case _:
                 assert_never(readers.kind)
 
@@ -564,11 +597,11 @@ class _Writer:
         """Returns who sees which fields of a record."""
         groups: dict[str, list[str]] = {}
         for place, inner in readers.fields:
-            who = self._readers(inner, owner, None) or "All see it"
+            who = self._readers(inner, owner, None, _FIELDS) or f"All see {_FIELDS}"
             groups.setdefault(who, []).append(type.fields[place][0].replace("_", " "))
-        if len(readers.fields) == len(type.fields) and list(groups) == ["All see it"]:
+        if len(readers.fields) == len(type.fields) and list(groups) == [f"All see {_FIELDS}"]:
             return ""
-        told = [who.replace(" it", f" {listed(names)}", 1) for who, names in groups.items()]
+        told = [who.replace(_FIELDS, listed(names)) for who, names in groups.items()]
         if len(readers.fields) < len(type.fields):
             told.append("Nobody sees the rest")
         return ". ".join(told)
@@ -869,8 +902,7 @@ class _Writer:
         if lines:
             yield "The words above:"
             yield from lines
-        for name in self._say.unexplained:
-            about = BUILTINS[name].about
+        for name, about in self._say.unexplained.items():
             yield f"{_INDENT}- {name}(…): {about[0].lower()}{about[1:]}"
 
     # types
@@ -900,6 +932,8 @@ class _Writer:
                 return f"for each of {self._kind(key)}, {self._kind(of)}"
             case PerSeat(of=of):
                 return f"for each player, {self._kind(of)}"
+            case Union() if (kinds := text_or_record(type)) is not None:
+                return f"either a text, or {self._kind(kinds.record)}"
             case Tuple() | Grid() | Union() | NoneType() | Never():
                 return str(type)
             case _:

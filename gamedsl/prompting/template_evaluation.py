@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 from gamedsl.ir.builtins_base import MAX_BITS, MAX_DIGITS
 from gamedsl.prompting.template_syntax import Broken, parse
-from gamedsl.prompting.templates import LOOP, as_prompt_text, environment
+from gamedsl.prompting.templates import LOOP, Items, as_prompt_text, environment
 
 MAX_STEPS = 200_000
 """Steps of one rendering of one template."""
@@ -291,7 +291,8 @@ class Evaluation:
 
     def _items(self, node: Any) -> Iterable[Any]:
         """Yields the items that a loop goes through, those that its condition admits."""
-        found = self.value(node.iter)
+        found = _opened(self.value(node.iter))
+        check_taken("a loop", found, ("list", "map", "text"))
         for item in found:
             self.at = node.lineno
             self.spend(1)
@@ -309,6 +310,9 @@ class Evaluation:
             scope[target.name] = value
             return
         self.weigh(value)
+        check_taken("a loop over pairs", value, ("list",))
+        if len(value) != len(target.items):
+            raise ValueError(f"{len(target.items)} names stand for {len(value)} values")
         for inner, part in zip(target.items, value, strict=True):
             self._bind(inner, part, scope)
 
@@ -389,7 +393,7 @@ class Evaluation:
             self.at = node.lineno
             self.weigh(left)
             self.weigh(right)
-            result = _COMPARISONS[operand.op](left, right)
+            result = compared(operand.op, left, right)
             if not result:
                 break
             left = right
@@ -436,6 +440,7 @@ class Evaluation:
 
     def filtered(self, name: str, of: Any, given: list[Any], named: dict[str, Any]) -> Any:
         """Returns what a filter makes of a value."""
+        of = _opened(of) if name in _OF_ITEMS else of
         self.weigh(given)
         self.weigh(named)
         if name not in ("first", "last", "length", "count"):  # these read no item, or one
@@ -451,17 +456,25 @@ class Evaluation:
             case "min" | "max":
                 options = (*given, *named.values())
                 depth = sum(option.count(".") for option in options if isinstance(option, str))
-                self.spend(len(of) * depth)
+                self.spend(len(of) * depth if depth else 0)
             case _:  # takes no more work than it reads
                 pass
-        result = self._environment.call_filter(name, of, given, named)
+        try:
+            result = self._environment.call_filter(name, of, given, named)
+        except TypeError as error:
+            check_taken(f"`{name}`", of, _TAKEN.get(name, ()))
+            mixed = name in ("max", "min") and not (given or named)
+            raise TypeError(
+                f"`{name}` is for a list of numbers, or one of texts"
+                if mixed
+                else f"`{name}` cannot work with what it is given here"
+            ) from error
         if isinstance(result, str):
             self.check_length(len(result))
         return self.number(result)
 
     def _joined(self, items: Any, between: Any = "") -> str:
-        if not isinstance(items, list | tuple):
-            raise TypeError("`join` is for lists")
+        check_taken("`join`", items, ("list",))
         if not isinstance(between, str):
             raise TypeError("`join` puts a text between items")
         parts = [str(as_prompt_text(item)) for item in items]
@@ -496,14 +509,75 @@ def arithmetic(name: str, left: Any, right: Any) -> Any:
     return operate(left, right)
 
 
+_OF_ITEMS = ("join", "first", "last", "length", "count")
+"""The filters that take the items of a list which was shown; to others it is its text."""
+
+
+def _opened(value: Any) -> Any:
+    """Returns the items of a list that was shown, and any other value as it is."""
+    return value.parts if isinstance(value, Items) else value
+
+
+def kind_of(value: Any) -> str:
+    """Returns what a value of a template is: one of the keys of `_KINDS`, or "value"."""
+    for kind, types in _KINDS.items():
+        if isinstance(value, types):
+            return kind
+    return "value"
+
+
+def check_taken(what: str, value: Any, kinds: tuple[str, ...]) -> None:
+    """Raises TypeError where an operation is not for values like this one, which failed; `kinds`
+    are those that it takes, none for all. A name that is not defined says so."""
+    if kinds and kind_of(value) not in kinds:
+        str(value)
+        taken = " and ".join(f"{kind}s" for kind in kinds)
+        raise TypeError(f"{what} is for {taken}, and this is a {kind_of(value)}")
+
+
+def compared(name: str, left: Any, right: Any) -> Any:
+    """Returns the value of a comparison, by its name in the tree. Raises TypeError where the two
+    cannot be compared."""
+    try:
+        return _COMPARISONS[name](left, right)
+    except TypeError as error:
+        if name in ("in", "notin"):
+            check_taken("what stands behind `in`", right, ("list", "map", "text"))
+            check_taken("`in` before a text", left, ("text",))
+        raise TypeError(
+            f"`{_ORDERS.get(name, 'in')}` compares two numbers or two texts, and these are a "
+            f"{kind_of(left)} and a {kind_of(right)}"
+        ) from error
+
+
 def sign(name: str, value: Any) -> Any:
     """Returns the value of a sign, by the name of its node. Raises TypeError for no number."""
-    return -value if name == "Neg" else +value
+    try:
+        return -value if name == "Neg" else +value
+    except TypeError:
+        check_taken("a sign", value, ("number",))
+        raise
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | Fraction) and not isinstance(value, bool)
 
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "truth value": (bool,), "number": (int, float, Fraction), "text": (str,),
+    "list": (list, tuple), "map": (dict,),
+}  # fmt: skip
+"""The kinds of values that templates work with, each with its Python types, the first counts."""
+
+_TAKEN: dict[str, tuple[str, ...]] = {
+    "abs": ("number",), "round": ("number",),
+    **dict.fromkeys(
+        ("count", "first", "last", "length", "max", "min"), ("list", "text", "map")
+    ),
+}  # fmt: skip
+"""The kinds of values that a filter takes; every other filter takes all."""
+
+_ORDERS = {"lt": "<", "lteq": "<=", "gt": ">", "gteq": ">="}
 
 _OPERATORS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
     "Add": ("+", operator.add),

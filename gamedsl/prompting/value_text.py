@@ -37,6 +37,9 @@ from gamedsl.ir.values import name_of
 
 _INDENT = "  "
 
+NOTHING, NOBODY = "nothing", "nobody"
+"""The texts of `none` and of what is empty, and of `none` in place of a role."""
+
 
 class Hidden(NamedTuple):
     """Stands for a value that a seat may not see; for a hidden list or bag it has the length."""
@@ -78,12 +81,15 @@ def as_text(value: Any, type: Type, words: Words = PLAIN) -> str:
             return "\n".join(_grid(value, type, words))
         case PerSeat(of=inner) | PerValue(of=inner):
             parts = {words.name(k): v for k, v in value.items() if v is not HIDDEN}
-            if _is_short(inner):
+            if is_short(inner):
                 return _listed(f"{key} {one_line(v, inner, words)}" for key, v in parts.items())
-            return "\n".join(titled(k, as_text(v, inner, words)) for k, v in parts.items())
+            rows = [titled(key, as_text(v, inner, words)) for key, v in parts.items()]
+            return "\n".join(rows) or NOTHING
         case Record(fields=fields) if HIDDEN not in value:
             named = zip(fields, value, strict=True)
-            return _listed(f"{name} {one_line(part, of, words)}" for (name, of), part in named)
+            return _listed(
+                f"{words.name(name)} {one_line(part, of, words)}" for (name, of), part in named
+            )
         case Record() | Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Never():
             return one_line(value, type, words)
         case List() | Tuple() | Set() | Bag() | Union():
@@ -95,21 +101,27 @@ def one_line(value: Any, type: Type, words: Words = PLAIN) -> str:
     """Returns a value in one line; `3 hidden` for a list that is not seen."""
     if isinstance(value, Hidden):
         return "hidden" if value.length is None else f"{value.length} hidden"
-    if value is None or isinstance(value, str):  # a choice is known by its name
-        return plain_text(value, words)
+    if value is None:
+        return NOBODY if plain(type) == SEAT else NOTHING
+    if isinstance(value, str):  # a choice is known by its name
+        return (value or NOTHING) if isinstance(plain(type), Text) else plain_text(value, words)
     match type:
         case Option(of=inner):
             return one_line(value, inner, words)
         case Record(fields=fields) if HIDDEN in value:
             return ",".join(
-                f"{name}={one_line(part, inner, words)}"
+                f"{words.name(name)}={one_line(part, inner, words)}"
                 for (name, inner), part in zip(fields, value, strict=True)
                 if part is not HIDDEN
             )
         case List(of=inner):
             return _listed(one_line(part, inner, words) for part in value)
         case PerSeat(of=inner) | PerValue(of=inner):
-            return _listed(f"{words.name(k)} {one_line(v, inner, words)}" for k, v in value.items())
+            mark = "" if is_short(inner) else ":"
+            told = as_text if isinstance(plain(inner), Record) else one_line
+            return _listed(
+                f"{words.name(k)}{mark} {told(v, inner, words)}" for k, v in value.items()
+            )
         case Record() | Bool() | Number() | Enum() | Seat() | NoneType() | Text() | Never():
             return plain_text(value, words)
         case Set() | Bag() | Tuple() | Grid() | Union():
@@ -123,16 +135,20 @@ def plain_text(value: Any, words: Words = PLAIN) -> str:
         names = sorted((words.name(item), count) for item, count in value.items())
         return _listed(name if count == 1 else f"{name} x{count}" for name, count in names)
     if isinstance(value, frozenset):
-        return _set(value, words)
+        return _set(value, words) if value else NOTHING
     if isinstance(value, dict):
         return _listed(
             f"{words.name(key)} {plain_text(part, words)}" for key, part in value.items()
         )
-    return words.name(value) or "nothing"
+    return words.name(value) or NOTHING
 
 
-def _is_short(type: Type) -> bool:
-    return not isinstance(plain(type), List | Set | Bag | Grid | PerSeat | PerValue)
+def is_short(type: Type) -> bool:
+    """Returns whether a value stands beside its key without a colon: whether it has no parts."""
+    kind = plain(type)
+    if isinstance(kind, Record):
+        return len(kind.fields) == 1
+    return not isinstance(kind, List | Set | Bag | Grid | PerSeat | PerValue | Text)
 
 
 def _set(value: frozenset[Any], words: Words) -> str:
@@ -175,5 +191,5 @@ def slant(type: Grid, width: int) -> tuple[int, int]:
 
 def _listed(names: Iterable[str]) -> str:
     listed = list(names)
-    mark = "; " if any("," in name for name in listed) else ", "
-    return mark.join(listed) or "nothing"
+    mark = "; " if any("," in name or ": " in name for name in listed) else ", "
+    return mark.join(listed) or NOTHING

@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import Any, assert_never
 
 from gamedsl.ir.evaluate import Scope, evaluate
+from gamedsl.ir.program import Binding, Choose, Draw
 from gamedsl.ir.statements import ACTOR, OWNER, Readers
-from gamedsl.ir.types import Record, Text, Type, plain
+from gamedsl.ir.types import Bool, Enum, Number, Option, Record, Seat, Text, Type, plain
 from gamedsl.ir.values import name_of
 
 
@@ -86,6 +87,12 @@ def observers(
             yield seat, partial_name(shown)
 
 
+def is_whole(name: str) -> bool:
+    """Returns whether the name of a reply in JSON is that of all of it, and not of some fields."""
+    return name.startswith("{") or name == "null"
+
+
+_NONE = name_of(None)
 _DECODER = json.JSONDecoder()
 
 
@@ -112,10 +119,32 @@ def readings(name: str, type: Type) -> Iterator[tuple[str, str]]:
             yield name[:end], name[end + 1 :]
 
 
-def field_texts(name: str, record: Record) -> dict[str, str] | None:
-    """Returns the fields that a name tells, each with the name of its value; None for a name that
-    tells no fields. Values other than texts are taken to hold no comma before another field."""
-    found: dict[str, str] = {}
+def shows_fields(step: Binding) -> bool:
+    """Returns whether templates may name the fields of the record that a step draws, shows or
+    computes: its readers see them one by one, or its name splits at commas, and is of one record
+    alone."""
+    type = plain(step.type if isinstance(step, Choose | Draw) else step.entry_type)
+    if not isinstance(type, Record) or step.readers.fields:
+        return isinstance(type, Record)
+    indices = len(step.per) - step.by_seat if isinstance(step, Draw) else 0
+    simple = (Bool, Number, Enum, Seat)
+    return indices == 0 and all(isinstance(plain(part), simple) for part in type.types)
+
+
+def whole_field_texts(name: str, record: Record) -> dict[str, str | None] | None:
+    """Returns the fields of a record of values without parts, by its canonical name."""
+    parts = name.split(",")
+    if len(parts) != len(record.fields):
+        return None
+    named = zip(record.fields, parts, strict=True)
+    return {field: None if part == _NONE else part for (field, _), part in named}
+
+
+def field_texts(name: str, record: Record) -> dict[str, str | None] | None:
+    """Returns the fields that a name tells, each with the name of its value, None for none; None
+    for a name that tells no fields. Values other than texts are taken to hold no comma before
+    another field."""
+    found: dict[str, str | None] = {}
     rest = name
     for place, (field, type) in enumerate(record.fields):
         head = f"{field}="
@@ -124,6 +153,7 @@ def field_texts(name: str, record: Record) -> dict[str, str] | None:
         later = tuple(f"{other}=" for other, _ in record.fields[place + 1 :])
         for value, left in readings(rest[len(head) :], type):
             if not left or left.startswith(later):
-                found[field], rest = value, left
+                is_none = isinstance(type, Option) and rest[len(head) :].startswith(_NONE)
+                found[field], rest = None if is_none and value == _NONE else value, left
                 break
     return found if found and not rest else None

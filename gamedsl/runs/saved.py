@@ -56,6 +56,7 @@ _INFO = Fields(optional={
     "hash": TEXT, "rules_hash": TEXT, "rendering_hash": TEXT, "rows": TEXT, "model": TEXT,
     "models": MapOf("adapter", TEXT), "seed": WHOLE, "tokenizer": TEXT, "threads": WHOLE,
     "versions": MapOf("package", TEXT), "started": TEXT, "wording": TEXT,
+    "calls": ArrayOf(Fields({"file": TEXT, "sha256": TEXT})),
     "forced": ArrayOf(Fields({"step": optional(WHOLE), "files": MapOf("file", TEXT)})),
 })  # fmt: skip
 """The entries of `run.json`."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.engine.kernel import Ask, OpenState, State
 from gamedsl.ir.game import Wording
-from gamedsl.ir.json_types import schema_of
+from gamedsl.ir.json_types import reply_schema
 from gamedsl.ir.program import Said
 from gamedsl.ir.replies import Form
 from gamedsl.ir.types import Type
@@ -90,6 +90,7 @@ class Decision:
         env = self._env
         step = env.step_of(self.step)
         restricted = env.ir.entries_at(self.seat, self.step) is not None
+        restricted = restricted or self.step in env.ir.asked_counts
         variables = self._state.variables if restricted else NOTHING
         asked = env.prompter_of(self._wording).messages(
             self.seat, step, self.legal, self._book, self.seen, variables, self.before
@@ -110,12 +111,13 @@ class Decision:
     def admits(self, name: str) -> bool:
         """Returns whether the `valid` of an open decision admits this canonical name. Raises
         EvaluationError where it has no value."""
-        return cast(OpenState, self._state).admits(self.seat, name)
+        return cast(OpenState, self._state).objection(self.seat, name) is None
 
     @property
     def type(self) -> Type:
         """The type of the choice or reply."""
-        return self._env.step_of(self.step).type
+        step = self._env.step_of(self.step)
+        return step.type if step.said is None else step.reply_type(self.seat)
 
     @property
     def env(self) -> Env:
@@ -134,10 +136,9 @@ class Decision:
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
-        """The JSON Schema of what is read from a reply; None where that is no JSON."""
-        if self.said is None or self.said.form != "json":
-            return None
-        return schema_of(self.type, self._env.ir.seats)
+        """The JSON Schema of what is read from a reply; None where that need not be JSON."""
+        said = self.said
+        return None if said is None else reply_schema(said, self.type, self._env.ir.seats)
 
 
 class Mistake(NamedTuple):
@@ -193,9 +194,10 @@ def _parse_open(decision: Decision, text: str, name: str, state: State) -> str |
     open_reply_value(read, said, decision.type, seats)
     if _tokens(decision, text) > said.max_tokens:
         return ParseFailure("large", text)
-    if said.valid is not None and not cast(OpenState, state).admits(decision.seat, read):
-        return ParseFailure("invalid", text)
-    return read
+    if said.valid is None:
+        return read
+    objection = cast(OpenState, state).objection(decision.seat, read)
+    return read if objection is None else ParseFailure("invalid", text, objection)
 
 
 def _tokens(decision: Decision, text: str) -> int:

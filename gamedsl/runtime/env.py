@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from gamedsl.engine.function_calls import Caller, call_registered
 from gamedsl.engine.interpreter import Interpreter
-from gamedsl.engine.kernel import Outcome
+from gamedsl.engine.kernel import Outcome, State
 from gamedsl.ir.game import GameIR, Wording
 from gamedsl.ir.program import Choose
 from gamedsl.prompting.labels import LabelBook, draw_labels
@@ -131,10 +131,14 @@ class Env:
         """Makes the views of seats."""
         return Viewer(self.ir)
 
+    def _tree(self, start: State) -> PositionTree:
+        talks = self.prompter.is_chat
+        return PositionTree(start, talks=talks, counts=self.ir.asked_counts)
+
     @cached_property
     def root(self) -> Position:
         """The history in which nothing has happened."""
-        return PositionTree(self.kernel.start(), talks=self.prompter.is_chat).root
+        return self._tree(self.kernel.start()).root
 
     def begin(self, memory: Memory | None) -> Position:
         """Returns the history in which nothing has happened since an episode that left this
@@ -148,7 +152,7 @@ class Env:
             if len(self._begun) >= MEMORIES:
                 self._begun.clear()
             start = self.kernel.start(lasting)
-            self._begun[key] = PositionTree(start, talks=self.prompter.is_chat).root
+            self._begun[key] = self._tree(start).root
         return self._begun[key]
 
     def decisions(

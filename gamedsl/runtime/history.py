@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from gamedsl.engine.interpreter import History
 from gamedsl.engine.kernel import Amounts, State
-from gamedsl.prompting.events import Turn
+from gamedsl.prompting.events import Turn, counts_of
 
 MANY = 50_000
 """Positions that a tree keeps; those beyond are worked out anew each time."""
@@ -54,8 +54,13 @@ class PositionTree:
     """The positions of one game that were reached, and how many are kept. With `talks`, they know
     each seat's earlier decisions."""
 
-    def __init__(self, start: State, *, talks: bool = False) -> None:
+    def __init__(
+        self, start: State, *, talks: bool = False,
+        counts: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:  # fmt: skip
+        """`counts` as of `GameIR.asked_counts`."""
         self.talks = talks
+        self.counts = counts
         self.root = Position(self, start, _answered(None, start, 0))
         self.root.known = True
         self.kept = 1
@@ -124,6 +129,8 @@ class Position:
         for ask, name in zip(self.state.asks, names, strict=True):
             if len(ask.legal) != 1:
                 seen = len(self.state.seen(ask.seat))
-                turn = Turn(ask.step, ask.legal, seen, name)
+                counts = self._tree.counts.get(ask.step, ())
+                passes = counts_of(counts, self.state.variables) if counts else ()
+                turn = Turn(ask.step, ask.legal, seen, name, passes)
                 talk[ask.seat] = (*talk.get(ask.seat, ()), turn)
         return talk

@@ -22,7 +22,7 @@ from gamedsl.ir.game import Rows
 from gamedsl.ir.rows import holds_out
 from gamedsl.prompting.events import SILENCE, Event, known
 from gamedsl.prompting.labels import draw_labels
-from gamedsl.prompting.replies import REASONS, ParseFailure, split_thought
+from gamedsl.prompting.replies import JSON_FORMS, REASONS, ParseFailure, split_thought
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.episode import Episode
@@ -374,7 +374,7 @@ def open_reply_text(decision: Decision, step: str, name: str) -> tuple[str, str]
     """Returns the text of an open reply, and the event that tells it whole."""
     if name == SILENCE:
         return f"{decision.seat} says nothing valid as {step}", ""
-    body = quoted("\n".join(_fields(name)) if _form(decision) == "json" else name)
+    body = quoted("\n".join(_fields(name)) if _is_object(decision, name) else name)
     return f"{decision.seat} says {step}:\n{body}", known((Event(step, 0, decision.seat, name),))
 
 
@@ -463,8 +463,9 @@ def indented(text: str, width: int) -> Sequence[str]:
     return [first, *(" " * (width + 4 * line.startswith("|")) + line for line in rest)]
 
 
-def _form(decision: Decision) -> str:
-    return "" if decision.said is None else decision.said.form
+def _is_object(decision: Decision, name: str) -> bool:
+    said = decision.said
+    return said is not None and said.form in (*JSON_FORMS, "either") and name.startswith("{")
 
 
 def _fields(name: str) -> list[str]:

@@ -176,9 +176,14 @@ def _param(value: Any) -> Any:
         return None if None in items else items
     if isinstance(value, dict):
         entries = {name_of(key): _param(part) for key, part in value.items()}
-        if all(isinstance(part, int | str) for part in entries.values()):
-            return "{" + ", ".join(f"{key}: {name_of(part)}" for key, part in entries.items()) + "}"
+        if None not in entries.values():
+            return "{" + ", ".join(f"{key}: {_flow(part)}" for key, part in entries.items()) + "}"
     return None
+
+
+def _flow(data: Any) -> str:
+    """Returns data as it is written in a map in one line."""
+    return f"[{', '.join(map(_flow, data))}]" if isinstance(data, list) else name_of(data)
 
 
 def _record(line: str, number: int) -> dict[str, Any]:

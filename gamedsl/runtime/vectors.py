@@ -45,10 +45,11 @@ from gamedsl.ir.types import (
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
+from gamedsl.prompting.draw_heads import Key
 from gamedsl.prompting.events import SILENCE
 from gamedsl.prompting.value_text import HIDDEN, Hidden
 from gamedsl.prompting.visibility import may_read
-from gamedsl.runtime.view_slots import Key, Slot
+from gamedsl.runtime.view_slots import Slot
 
 ONE_HOT = 32
 """Numbers of a range that are one-hot; a longer range is scaled."""

@@ -41,7 +41,9 @@ from gamedsl.ir.types import (
     Union,
     plain,
 )  # fmt: skip
+from gamedsl.ir.value_names import value_of
 from gamedsl.ir.values import name_of
+from gamedsl.prompting.draw_heads import DrawHeads, Key
 from gamedsl.prompting.events import SILENCE, Event, Seen, known, occurrences
 from gamedsl.prompting.replies import open_reply_value
 from gamedsl.prompting.value_text import (
@@ -52,9 +54,8 @@ from gamedsl.prompting.value_text import (
     plain_text,
     titled,
 )
-from gamedsl.prompting.visibility import readings, reads
-from gamedsl.runtime.value_names import value_of
-from gamedsl.runtime.view_slots import DrawHeads, Key, Slot, slots_of
+from gamedsl.prompting.visibility import is_whole, readings, reads
+from gamedsl.runtime.view_slots import Slot, slots_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime.vectors import Layout
@@ -238,9 +239,9 @@ class Viewer:
             if name in values:
                 return values[name]
             return self._named(name, step.type, step.readers)
-        if step.readers.fields and not name.startswith("{"):
+        if step.readers.fields and not is_whole(name):
             return self._named(name, step.type, step.readers)
-        return open_reply_value(name, step.said, step.type, self.ir.seats)
+        return open_reply_value(name, step.said, step.reply_type(seat), self.ir.seats)
 
     def _filled_by_draw(self, step: Draw, event: Event) -> tuple[Slot, Any]:
         heads = self._heads.get(step.id)

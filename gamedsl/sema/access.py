@@ -6,6 +6,8 @@ none, and an error only where a value is needed.
 
 from __future__ import annotations
 
+from typing import Any
+
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.fixes import Help, respell, substitute
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -30,7 +32,9 @@ from gamedsl.ir.types import (
     fits,
     plain,
     range_type,
+    text_or_record,
 )
+from gamedsl.ir.values import name_of
 from gamedsl.sema.name_resolution import report_role_as_seat
 from gamedsl.sema.named_values import value_of
 from gamedsl.sema.scope import TypeName, VariableName
@@ -99,6 +103,15 @@ def _report_no_field(context: TypingContext, key: ast.Name, record: Record) -> N
 def _report_no_role(context: TypingContext, node: ast.Attribute, of: ir.Expr) -> None:
     """Reports a name after a point that is neither a role nor a field."""
     kind = plain(of.type)
+    kinds = text_or_record(kind)
+    if kinds is not None and kinds.record.index(node.name.id) is not None:
+        text = node.of.span.text
+        context.problems.add(
+            "GD0324", f"a text has no field `{node.name.id}`", node.name.span,
+            why=f"this is {kind}",
+            help=f"test it first: `{text} is not text`, as in `0 if {text} is text else …`",
+        )  # fmt: skip
+        return
     records = [one for one in kind.of if isinstance(one, Record)] if isinstance(kind, Union) else []
     if any(record.index(node.name.id) is not None for record in records):
         context.problems.add(
@@ -173,7 +186,9 @@ def entry(context: TypingContext, node: ast.Node, of: ir.Expr, key: ir.Expr) -> 
             return _seat_entry(context, node, of, type, key)
         case PerValue() if fits(key.type, type.key) or _spells_members(key.type, type.key):
             return ir.Get(type.of, node.span, of, key)
-        case Record(key=keys, types=types) if keys is not None and _is_key(type, key.type):
+        case Record(key=keys, types=types) if keys is not None and (
+            _is_key(type, key.type) or _is_worth(keys, key.type)
+        ):
             return _field_by_key(context, node, of, types[0], keys, key)
         case List() if _is_whole(key.type):
             return ir.Get(type.of, node.span, of, key)
@@ -200,9 +215,17 @@ def _field_by_key(
     context: TypingContext, node: ast.Node, of: ir.Expr, type: Type, keys: Type, key: ir.Expr
 ) -> ir.Expr:
     """Returns the field of a record that is read as a map, by its key."""
-    values = domain(keys, context.names.everyone) or ()
+    values: tuple[Any, ...] = domain(keys, context.names.everyone) or ()
+    if isinstance(keys, Enum) and keys.of is not None and _is_worth(keys, key.type):
+        values, keys = keys.values or (), keys.of
     if isinstance(key, ir.Const):
-        return ir.Field(type, node.span, of, values.index(key.value))
+        if key.value in values:
+            return ir.Field(type, node.span, of, values.index(key.value))
+        context.problems.add(
+            "GD0310", f"there is no entry of `{name_of(key.value)}`", key.span,
+            why=f"the entries are {', '.join(map(name_of, values[:6]))}",
+        )  # fmt: skip
+        return never(node)
     listed = ir.Const(List(keys, len(values)), key.span, values)
     place = ir.Apply(range_type(0, len(values) - 1), key.span, "index", (key, listed))
     return ir.Get(type, node.span, of, place)
@@ -212,6 +235,12 @@ def _is_key(type: Type, key: Type) -> bool:
     """Whether a type is indexed by names, and not by the values that they stand for."""
     keys = keys_of(type)
     return keys is not None and (fits(key, keys) or _spells_members(key, keys))
+
+
+def _is_worth(keys: Type, key: Type) -> bool:
+    """Whether keys are names of some values of a type, and a key is a value of it: a role, where
+    a map is for some of the roles."""
+    return isinstance(keys, Enum) and keys.of is not None and fits(key, keys.of)
 
 
 def keys_of(type: Type) -> Type | None:

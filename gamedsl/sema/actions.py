@@ -50,6 +50,8 @@ class DeclaredActions:
     problems: Problems
     read: dict[str, tuple[Action, tuple[str, ...]]] = field(default_factory=dict)
     """Those that a step has offered, with the names that their bodies bind."""
+    offered: set[str] = field(default_factory=set)
+    """The names of those that a step offers."""
     arguments: set[str] = field(default_factory=set)
     """The names of the arguments of these."""
     items: dict[tuple[str, str], AbstractValue] = field(default_factory=dict)
@@ -67,6 +69,7 @@ class DeclaredActions:
         choices: list[Choice] = []
         bound: list[str] = []
         plain = []
+        self.offered.update(wanted)
         for name in wanted:
             found = self.action(name, typer, types, body)
             if found is None:

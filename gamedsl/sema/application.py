@@ -188,7 +188,7 @@ def _typed_interval(expr: ir.Expr, seats: Seats) -> Interval:
         case (
             ir.Const() | ir.Read() | ir.LastBy() | ir.Past() | ir.Local() | ir.Me() | ir.Stream()
             | ir.Logic() | ir.Get() | ir.Field() | ir.Cell() | ir.LetCall() | ir.LetMap()
-            | ir.Table() | ir.Build() | ir.Collect()
+            | ir.Table() | ir.Build() | ir.Collect() | ir.Consult()
         ):  # fmt: skip
             return typed.number
         case _:

@@ -86,13 +86,13 @@ def read_draw(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
                 owned = acts or by_seat or keyed
                 has_owner(readers, name, seen.span, owned, context.problems, OWNED, acts=acts)
     else:
-        readers = _drawn_readers(context, step, by_seat, type)
         inner = whole.of if isinstance(whole, PerSeat) else whole
         seats = context.names.seats if by_seat else ()
         if not declare_variable(
             context, target.variable, inner, target.span, actors=seats, joint=by_seat
         ):
             return None
+        readers = _drawn_readers(context, step, by_seat, type)  # who may read what is drawn
     return (
         Draw(
             context.program.step_id(target.variable), target.variable, origin, type, readers,

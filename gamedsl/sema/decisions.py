@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.schema.shape import check_part
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
@@ -16,9 +16,34 @@ from gamedsl.ir import program
 from gamedsl.ir.builtins import element
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.json_types import longest, readable
-from gamedsl.ir.program import Action, Choose, Do, Said, Step, walk_steps
-from gamedsl.ir.statements import ForEach, Place, Readers
-from gamedsl.ir.types import BOOL, SEAT, TEXT, PerSeat, Record, Text, Type, join
+from gamedsl.ir.program import (
+    Action,
+    Call,
+    Choose,
+    Do,
+    Loop,
+    Reason,
+    ReplyForm,
+    Said,
+    Step,
+    walk_steps,
+)
+from gamedsl.ir.statements import Place, Readers, write_of
+from gamedsl.ir.types import (
+    BOOL,
+    SEAT,
+    TEXT,
+    List,
+    Option,
+    PerSeat,
+    Record,
+    Text,
+    Type,
+    has_text,
+    join,
+    plain,
+    text_or_record,
+)
 from gamedsl.sema.bindings import (
     check_storable,
     declare_variable,
@@ -33,6 +58,15 @@ from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import LetName, StateName, TypeName
 from gamedsl.sema.state import States
 from gamedsl.sema.step_context import StepContext, WrittenStep
+from gamedsl.sema.tool_calls import (
+    has_open_argument,
+    longest_call,
+    read_effects,
+    read_guards,
+    read_tools,
+    record_of_call,
+)
+from gamedsl.sema.types import Types
 from gamedsl.sema.visibility import read_step_readers
 
 NOTHING = "nothing"
@@ -51,6 +85,15 @@ class Actors:
     joint: bool
     actor: ir.Expr | None = None
     among: ir.Expr | None = None
+
+    def items(self, span: Span) -> ir.Expr:
+        """Returns those who act as a list, in their order."""
+        if self.among is not None:
+            return self.among
+        if self.joint:
+            return ir.Const(List(SEAT, len(self.seats)), span, self.seats)
+        only = self.actor or ir.Const(SEAT, span, self.seats[0])
+        return ir.Build(List(SEAT, 1), span, (only,))
 
     def condition(self, step: WrittenStep) -> ir.Expr | None:
         """Returns when each of the seats acts at a step."""
@@ -76,6 +119,11 @@ def read_choose(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | N
     """Reads `choose:`, a decision with options."""
     actors, source = read_actors(context, step.item), step.get("from")
     if actors is None or source is None:
+        return None
+    wanted = _declared_actions(context, _slot_value(context, source))
+    if wanted is not None and has_open_argument(context, wanted):
+        return _read_tool_call(context, step, actors, wanted)
+    if not _check_closed(context, step):
         return None
     options = _options(context, source, actors.seats)
     if options is None:
@@ -104,31 +152,131 @@ def read_say(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None
     actors, wanted = read_actors(context, step.item), step.get("read")
     if actors is None:
         return None
-    type = _reply_type(context, wanted, step.head.value)
-    limit = None if type is None else _token_limit(context, step, type)
-    if type is None or limit is None:
+    type = _reply_type(context, wanted, step.head.value, "")
+    form = None if type is None else _reply_form(context, wanted, type)
+    if type is None or form is None:
+        return None
+    most = None if form == "code" else longest(type, context.names.seats)
+    limit = _token_limit(context, step, most, form in ("json", "either"))
+    if limit is None:
         return None
     bound = _binding(context, step, type, actors)
     if bound is None:
         return None
+    own = _own_types(context, wanted, step.head.value, type, actors.seats)
     if bound.place is not None and isinstance(bound.place.type, Text) and wanted is None:
         type = bound.place.type
-    test, valid = step.get("valid"), None
-    if test is not None:
-        valid = context.check(test, BOOL, "a condition", me=True)
-        if valid is None:
-            return None
-    form: Literal["text", "json", "code"] = (
-        "text" if wanted is None else "json" if isinstance(type, Record) else "code"
-    )
+    reasons = _read_valid(context, step.get("valid"))
+    if reasons is None:
+        return None
     return (
         Choose(
             context.program.step_id(bound.variable), bound.variable, actors.seats, actors.joint,
             ((),) * len(actors.seats), type, step.span, condition=actors.condition(step),
             actor=actors.actor, place=bound.place, readers=bound.readers,
-            said=Said(form, limit, valid), about=_question(step),
+            said=replace(_open_reply(form, limit, reasons), types=own), about=_question(step),
         ),
     )  # fmt: skip
+
+
+def _open_reply(
+    form: ReplyForm, limit: int, reasons: tuple[Reason, ...],
+    about: tuple[tuple[str, str], ...] = (),
+) -> Said:  # fmt: skip
+    valid: ir.Expr | None = None
+    for reason in reasons:
+        test = reason.test
+        valid = test if valid is None else ir.Logic(BOOL, test.span, "and", valid, test)
+    told = reasons if any(reason.text for reason in reasons) else ()
+    return Said(form, limit, valid, told, about)
+
+
+def _read_valid(context: StepContext, node: Node | None) -> tuple[Reason, ...] | None:
+    """Reads `valid:`, a condition or a list of conditions, each alone or as `{when, say}`; None
+    (and a diagnostic) where one is wrong."""
+    found: list[Reason] = []
+    items = node.items if isinstance(node, Sequence) else () if node is None else (node,)
+    for item in items:
+        test, text = item, ""
+        if isinstance(item, Mapping):
+            when, say = item.get("when"), item.get("say")
+            assert when is not None
+            assert isinstance(say, Scalar)
+            test, text = when, " ".join(say.text.split())
+        with context.typer.context.consulting():
+            typed = context.check(test, BOOL, "a condition", me=True)
+        if typed is None:
+            return None
+        found.append(Reason(typed, text))
+    return tuple(found)
+
+
+def _read_tool_call(
+    context: StepContext, step: WrittenStep, actors: Actors, wanted: tuple[str, ...]
+) -> tuple[Step, ...] | None:
+    """Reads `choose:` of actions with open arguments, a decision that a tool call answers."""
+    head = step.head.value
+    actions, knows = context.declared_actions, step.item.entry("knows")
+    assert actions is not None
+    assert isinstance(head, Scalar)
+    unknown = next((name for name in wanted if actions.entry(name) is None), None)
+    if unknown is not None:
+        source = step.get("from")
+        assert source is not None
+        _report_unknown_action(context, unknown, source, actions.section)
+        return None
+    if knows is not None:
+        context.problems.add(
+            "GD0120", "`knows` does not go with open arguments", knows.key.span,
+            why="a tool call is an open decision, and who makes one recalls what it has seen",
+            help="leave it out",
+        )  # fmt: skip
+        return None
+    typing = context.typer.context
+    with typing.within(actions.names):
+        tools = read_tools(context, wanted, head.text)
+    if tools is None:
+        return None
+    limit = _token_limit(context, step, longest_call(tools.type, context.names.seats), True)
+    if limit is None:
+        return None
+    bound = _binding(context, step, tools.type, actors)
+    if bound is None:
+        return None
+    joint = actors.joint and len(actors.seats) > 1
+    called = record_of_call(bound.variable, tools.type, actors.joint, head.span)
+    with typing.within(actions.names):
+        guards = read_guards(context, tools, called)
+    reasons = _read_valid(context, step.get("valid"))
+    if guards is None or reasons is None:
+        return None
+    choice = Choose(
+        context.program.step_id(bound.variable), bound.variable, actors.seats, actors.joint,
+        ((),) * len(actors.seats), tools.type, step.span, condition=actors.condition(step),
+        actor=actors.actor, place=bound.place, readers=bound.readers,
+        said=_open_reply("tool", limit, (*guards, *reasons), tools.texts), about=_question(step),
+    )  # fmt: skip
+    inner = replace(context, acting=actors.seats)
+    with typing.within(actions.names):
+        effects = read_effects(inner, tools, bound.variable, called, joint)
+    if not effects or (step.get("role") is None and context.acting is not None):
+        return (choice, *effects)
+    items = actors.items((step.get("role") or head).span)
+    return choice, Loop(context.program.step_id("turn"), effects, step.span, items=items)
+
+
+def _check_closed(context: StepContext, step: WrittenStep) -> bool:
+    """Whether a closed decision has none of the keys of open ones; reported where it has one. In a
+    protocol they wait for actions that make it an open one."""
+    entry = step.item.entry("valid") or step.item.entry("max_tokens")
+    if entry is None or context.chain:
+        return True
+    context.problems.add(
+        "GD0120", f"`{entry.key.text}` does not go with a list of options", entry.key.span,
+        why="nothing is written here: an option is taken",
+        help="leave it out, or say which options there are: `from: \"[x for x in …]\"`, `when:`",
+    )  # fmt: skip
+    return False
 
 
 def _question(step: WrittenStep) -> str:
@@ -211,10 +359,13 @@ def _binding(
     if target is None:
         return None
     variable, seats, joint = target.variable, actors.seats, actors.joint
-    readers = read_step_readers(step.get("seen_by"), context.typer, type)
+    if target.place is None and not declare_variable(
+        context, variable, type, target.span, actors=seats, joint=joint
+    ):
+        return None
+    seen_by = step.get("seen_by")
+    readers = read_step_readers(seen_by, context.typer, type, entries=step.get("say") is not None)
     if target.place is None:
-        if not declare_variable(context, variable, type, target.span, actors=seats, joint=joint):
-            return None
         return DecisionBinding(variable, None, readers)
     place = own_part(target.place, type)
     if joint and len(seats) > 1 and place is target.place and not place.keys:
@@ -243,8 +394,7 @@ def _check_own_writes(context: StepContext, moves: tuple[Action, ...]) -> bool:
     their order does not matter; reported where they do not."""
     done = (step for move in moves for step in walk_steps(move.body) if isinstance(step, Do))
     for statement in (each for step in done for each in step.statements):
-        inner = statement.body if isinstance(statement, ForEach) else statement
-        assert not isinstance(inner, ForEach)
+        inner = write_of(statement)
         keys = inner.place.keys
         if keys and isinstance(keys[0].expr, ir.Me):
             continue
@@ -292,7 +442,7 @@ def _options(
         return None if missing else tuple(context.actions[s] for s in seats)
     if isinstance(source, Scalar) and _is_misspelt(context, source):
         return None
-    options = read_options(source, context.typer, me=True)
+    options = read_options(source, context.typer, me=True, facts=context.facts)
     return (options,) * len(seats) if options else None
 
 
@@ -362,7 +512,16 @@ def _read_body(context: StepContext, action: Mapping) -> tuple[Step, ...]:
     steps = None
     if do is not None:
         steps = read_do(context, WrittenStep(Mapping((do,), do.value.span), do, None))
-    return (*(steps or ()), *context.read_steps(action.get("turns")))
+    body = (*(steps or ()), *context.read_steps(action.get("turns")))
+    call = next((step for step in walk_steps(body) if isinstance(step, Call)), None)
+    if call is not None:
+        context.problems.add(
+            "GD0495", "an option of a list calls no function", call.span,
+            why="every argument of this action has a list of its values",
+            help="call it in a step behind the choice: `if: move == name`, or give the action an "
+            "open argument such as `text(60)`",
+        )  # fmt: skip
+    return body
 
 
 def _report_unknown_action(context: StepContext, name: str, source: Node, section: Mapping) -> None:
@@ -414,51 +573,109 @@ def _common_type(context: StepContext, options: tuple[OptionSet, ...], source: N
 # replies in words
 
 
-def _reply_type(context: StepContext, wanted: Node | None, head: Node) -> Type | None:
-    """Reads `read:`, the type of what is taken from a reply: a record, or a text without it."""
-    if not isinstance(wanted, Mapping):
+CODE = "code"
+"""The word of `read` for the content of a fenced block."""
+
+
+def _reply_type(context: StepContext, wanted: Node | None, head: Node, author: str) -> Type | None:
+    """Reads `read:`, the type of what is taken from a reply; a text without it. `author` is the
+    seat that replies, empty for the type of the variable, whoever does."""
+    name = head.text if isinstance(head, Scalar) else ""
+    types = replace(context.types, author=author)
+    if isinstance(wanted, Mapping) and {entry.key.text for entry in wanted} != {"per", "of"}:
+        return _record_of_fields(context, types, wanted, name)
+    if wanted is None or (isinstance(wanted, Scalar) and wanted.text == CODE):
         return TEXT
-    fields = []
-    for entry in wanted:
-        type = _field_type(context, entry)
-        if type is None:
-            return None
-        why = readable(type)
-        if why is not None:
-            context.problems.add(
-                "GD0480", f"`{entry.key.text}` cannot be read from a reply", entry.value.span,
-                why=why, help="read a finite type, a number, `text(80)`, or a list of these",
-            )  # fmt: skip
-            return None
-        fields.append((entry.key.text, type))
-    return Record(head.text if isinstance(head, Scalar) else "", tuple(fields))
-
-
-def _field_type(context: StepContext, entry: Entry) -> Type | None:
-    """Reads the type of one field of a reply."""
-    types = context.types
-    if isinstance(entry.value, Mapping):
-        state = States(types).read(entry)
-        return None if state is None else state.type
-    found = types.read(entry.value, entry.key.text)
-    if found is None:
+    if isinstance(wanted, Mapping) and not check_part("type", wanted, context.problems):
         return None
-    types.claim(found, entry.value)
+    found = types.read(wanted, name)
+    if found is None or not _is_readable(context, name, found.type, wanted):
+        return None
+    types.claim(found, wanted)
     return found.type
 
 
-def _token_limit(context: StepContext, step: WrittenStep, type: Type) -> int | None:
-    """Returns how many tokens a reply may have: as written, or as the longest reply needs."""
+def _own_types(
+    context: StepContext, wanted: Node | None, head: Node, type: Type, seats: tuple[str, ...]
+) -> tuple[Type, ...] | None:
+    """Returns the types of the replies of each seat; None where all are of one type."""
+    own = [_reply_type(context, wanted, head, seat) for seat in seats]
+    found = tuple(each for each in own if each is not None)
+    return found if len(found) == len(own) and any(each != type for each in found) else None
+
+
+def _record_of_fields(
+    context: StepContext, types: Types, wanted: Mapping, name: str
+) -> Record | None:
+    """Reads a map of fields to their types."""
+    fields = []
+    for entry in wanted:
+        type = _field_type(types, entry)
+        if type is None or not _is_readable(context, entry.key.text, type, entry.value):
+            return None
+        fields.append((entry.key.text, type))
+    return Record(name, tuple(fields))
+
+
+def _is_readable(context: StepContext, name: str, type: Type, node: Node) -> bool:
+    """Whether JSON has a form for the values of a type; reported if not."""
+    why = readable(type)
+    if why is not None:
+        context.problems.add(
+            "GD0480", f"`{name}` cannot be read from a reply", node.span,
+            why=why, help="read a finite type, a number, `text(80)`, or a list of these",
+        )  # fmt: skip
+    return why is None
+
+
+def _reply_form(context: StepContext, wanted: Node | None, type: Type) -> ReplyForm | None:
+    """Returns the form of replies that are read as a type; None (and a diagnostic) where a reply
+    would not say which of its values is meant."""
+    if isinstance(wanted, Scalar) and wanted.text == CODE:
+        return "code"
+    match type:
+        case Text():
+            return "text"
+        case Record() | Option(of=Record()):
+            return "json"
+        case _ if text_or_record(type) is not None:
+            return "either"
+        case _:
+            assert wanted is not None
+            texts = has_text(plain(type))
+            context.problems.add(
+                "GD0491", "a reply is a text, an object, or one of the two", wanted.span,
+                why=f"this is {type}" + (": a text may say `null`" if texts else ""),
+                help="read it as a field: `{answer: …}`",
+            )  # fmt: skip
+            return None
+
+
+def _field_type(types: Types, entry: Entry) -> Type | None:
+    """Reads the type of one field of a reply."""
+    if isinstance(entry.value, Mapping) and not types.has_listed_keys(entry.value):
+        state = States(types).read(entry)
+        return None if state is None else state.type
+    type = types.field(entry.value, entry.key.text)
+    if type is not None:
+        types.claim(TypeName(type, (), entry.key.span), entry.value)
+    return type
+
+
+def _token_limit(
+    context: StepContext, step: WrittenStep, most: int | None, has_form: bool
+) -> int | None:
+    """Returns how many tokens a reply may have: as written, or as the longest reply needs, which
+    has `most` characters (None: any number). `has_form` says whether part of it alone is read."""
     written, head = step.get("max_tokens"), step.head
     if written is not None:
         return context.types.number(written, 1, MAX_TOKENS)
-    most = longest(type, context.names.seats)
-    if isinstance(type, Record) and most is not None and most <= MAX_TOKENS:
+    if most is not None and most <= MAX_TOKENS:
         return most
     context.problems.add(
         "GD0481", f"it is not said how long `{head.value.span.text}` may be", head.key.span,
         why="no `max_tokens`, and what is read has no longest text"
-        if isinstance(type, Record) else "no `max_tokens`",
+        if has_form else "no `max_tokens`",
         help="add `max_tokens: 100`",
     )  # fmt: skip
     return None

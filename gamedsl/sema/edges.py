@@ -7,7 +7,7 @@ from typing import Any
 
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir.graphs import MAX_NODES, graph_of_edges, grid_graph
-from gamedsl.ir.types import List
+from gamedsl.ir.types import List, PerValue
 from gamedsl.ir.values import name_of
 from gamedsl.sema.scope import TypeName
 from gamedsl.sema.typer import Typer
@@ -47,11 +47,13 @@ def with_graph(nodes: TypeName, node: Mapping, typer: Typer) -> TypeName | None:
 
 
 def _pairs(edges: Node, nodes: TypeName, typer: Typer) -> list[tuple[Any, Any]] | None:
-    """Reads a list of pairs of nodes."""
+    """Reads a list of pairs of nodes, or a map of nodes to those beside them."""
     found = constant(edges, typer, List(List(nodes.type, 2)))
     if found is None:
         return None
     pairs, problems = found[1], typer.problems
+    if isinstance(found[2], PerValue) and isinstance(found[2].of, List):
+        pairs = tuple((node, other) for node, near in pairs.items() for other in near)
     written = edges.items if isinstance(edges, Sequence) else ()
     known = {value for _, value in nodes.choices}
     for place, pair in enumerate(pairs if isinstance(pairs, tuple) else ()):
@@ -66,7 +68,8 @@ def _pairs(edges: Node, nodes: TypeName, typer: Typer) -> list[tuple[Any, Any]] 
     if not isinstance(pairs, tuple) or len(pairs) > MAX_EDGES:
         problems.add(
             "GD0335", f"edges are a list of at most {MAX_EDGES:,} pairs of nodes", edges.span,
-            why=f"this is {found[2]}", help="write it as `[[a, b], [b, c]]`",
+            why=f"this is {found[2]}",
+            help="write it as `[[a, b], [b, c]]`, or as a map in a param",
         )  # fmt: skip
         return None
     return list(pairs)

@@ -1,90 +1,41 @@
-"""`call:` steps: registered functions, their signatures in the types of the language, and the
-arguments that a step gives them."""
+"""`call:` steps: registered functions, and the arguments that a step gives them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping as Map
-from dataclasses import dataclass
-from typing import Literal, assert_never
+import re
+from typing import Literal
 
 from gamedsl.calls import registry
+from gamedsl.calls.files import MAX_BYTES
 from gamedsl.calls.registry import CallError
-from gamedsl.calls.types import ListOf, OrNone
-from gamedsl.calls.types import Type as Described
-from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.fixes import respell
-from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.loader import display_name
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir.program import Call, Step
 from gamedsl.ir.statements import NOBODY, OWNER
 from gamedsl.ir.types import (
-    BOOL,
-    NUMBER,
-    TEXT,
-    WHOLE,
-    Enum,
     List,
-    Option,
     PerSeat,
-    Record,
     Type,
-    fits,
-    plain,
 )
 from gamedsl.sema.bindings import declare_variable
+from gamedsl.sema.signatures import (
+    BROKEN,
+    Signature,
+    report_argument,
+    report_fault,
+    report_unregistered,
+    signature_of,
+    takes,
+)
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.visibility import has_owner, read_step_readers
+from gamedsl.storage.reader import FileRefused, read_bytes
 
-
-@dataclass(frozen=True)
-class Signature:
-    """A function's name, version, arguments (None: a value of any type) and result."""
-
-    name: str
-    version: int
-    arguments: tuple[tuple[str, Type | None], ...]
-    result: Type
-    text: str
-    function: registry.Function
-
-
-def signature_of(name: str) -> Signature | None:
-    """Returns the function of a name; None where there is none. Raises
-    `gamedsl.calls.registry.CallError` where a package that brings functions cannot be imported."""
-    found = registry.lookup(name)
-    if found is None:
-        return None
-    arguments = tuple((name, argument_type(type)) for name, type in found.arguments.items())
-    result = argument_type(found.result, found.name)
-    assert result is not None, "a result has a type of its own"
-    return Signature(found.name, found.version, arguments, result, found.usage, found)
-
-
-def argument_type(type: Described, name: str = "") -> Type | None:
-    """Returns a described type as one of the language; None for a value of any type."""
-    match type:
-        case OrNone(of=inner):
-            of = argument_type(inner, name)
-            return None if of is None else Option(of)
-        case ListOf(of=inner):
-            of = argument_type(inner, name)
-            return None if of is None else List(of)
-        case tuple():
-            return Enum(name, type)
-        case Map():
-            fields = ((field, argument_type(inner, field)) for field, inner in type.items())
-            return Record(name, tuple((field, of) for field, of in fields if of is not None))
-        case "text" | "int" | "number" | "bool" | "any":
-            return _PLAIN_TYPES[type]
-        case _:
-            assert_never(type)
-
-
-_PLAIN_TYPES: dict[str, Type | None] = {
-    "text": TEXT, "int": WHOLE, "number": NUMBER, "bool": BOOL, "any": None,
-}  # fmt: skip
+_LOOKED_INTO = 20
+"""Python files beside a game in which a function is looked for, to name the file."""
 
 
 def read_call(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
@@ -98,7 +49,7 @@ def read_call(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
         return None
     mapped = tuple(
         argument for argument, typed in arguments
-        if not _takes(dict(signature.arguments)[argument], typed.type)
+        if not takes(dict(signature.arguments)[argument], typed.type)
     )  # fmt: skip
     over = {type(dict(arguments)[each].type) for each in mapped}
     if len(over) > 1:
@@ -139,17 +90,33 @@ def _signature(context: StepContext, node: Node) -> Signature | None:
         found, broken = None, str(error)
     if found is None:
         known = () if broken else registry.names()
+        file = f"--allow-calls {_file_of(context, name)}"
         guess = did_you_mean(name, known)
-        context.problems.add(
-            "GD0482", f"no function `{name}` is registered", node.span,
-            why=broken or "YAML names functions, and Python code alone registers them",
-            help=respell(
+        report_unregistered(
+            context.problems, name, node.span,
+            broken or "YAML names functions, and Python code alone registers them",
+            respell(
                 node.span, guess,
-                "there are " + ", ".join(known) if known
-                else "mend the package that brings functions, or uninstall it",
+                BROKEN if broken
+                else f"allow the Python file that registers it by `{file}`, or call one of these: "
+                + ", ".join(known),
             ),
         )  # fmt: skip
     return found
+
+
+def _file_of(context: StepContext, name: str) -> str:
+    """Returns a Python file beside the game that defines a function, by its text alone, or what to
+    write for one."""
+    defines = re.compile(rf"^def {re.escape(name)}\(", re.MULTILINE)
+    for path in sorted(context.near.parent.glob("*.py"))[:_LOOKED_INTO]:
+        try:
+            text = read_bytes(path, limit=MAX_BYTES).decode()
+        except (FileRefused, OSError, UnicodeDecodeError):
+            continue
+        if name.isidentifier() and defines.search(text):
+            return display_name(path)
+    return "FILE.py"
 
 
 def _arguments(
@@ -184,39 +151,13 @@ def _arguments(
         typed = context.expression(written[name].value, wanted)
         if typed is None:
             return None
-        if not (_takes(wanted, typed.type) or _takes(wanted, _entry_type(typed.type))):
-            _report_argument(context, name, wanted, typed, signature)
+        if not (takes(wanted, typed.type) or takes(wanted, _entry_type(typed.type))):
+            report_argument(context.typer.context, name, typed, signature)
             return None
         found.append((name, typed))
-    fixed = {name: typed.value for name, typed in found if isinstance(typed, ir.Const)}
-    fault = signature.function.fault_of(fixed)
-    if fault is not None:
-        place = next((written[name].value.span for name in fixed), step.head.value.span)
-        context.problems.add(
-            "GD0483", f"`{signature.name}` cannot be called like this", place, why=fault,
-            help=f"it is {signature.text}",
-        )  # fmt: skip
+    if report_fault(context.typer.context, found, signature, step.head.value.span):
         return None
     return tuple(found)
-
-
-def _report_argument(
-    context: StepContext, name: str, wanted: Type | None, typed: ir.Expr, signature: Signature
-) -> None:
-    place: Span | None = None
-    if isinstance(typed, ir.Read):
-        place = context.names.place(typed.name)
-    context.problems.add(
-        "GD0483", f"`{name}` of `{signature.name}` must be {wanted}", typed.span,
-        why=f"this is {typed.type}",
-        notes=(Note(place, "declared here"),) if place else (),
-        help=f"it is {signature.text}",
-    )  # fmt: skip
-
-
-def _takes(wanted: Type | None, type: Type | None) -> bool:
-    """Whether a function's argument takes values of a type; None takes any."""
-    return type is not None and (wanted is None or fits(plain(type), plain(wanted)))
 
 
 def _entry_type(type: Type) -> Type | None:

@@ -20,9 +20,10 @@ from gamedsl.sema.direct_values import bind_values
 from gamedsl.sema.game_checks import check_acting_roles, check_assigned_state, check_game
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document, find
-from gamedsl.sema.params import Params, retype_roles
+from gamedsl.sema.params import Params, resolve_names, retype_roles
 from gamedsl.sema.payoffs import Payoffs, read_amounts, read_payoffs
 from gamedsl.sema.prompt_sections import (
+    constants_in_templates,
     read_history,
     read_labels,
     read_templates,
@@ -59,15 +60,19 @@ def build_stage(
     the budget that they share.
 
     State that starts as none has the type of what is assigned to it, which is known once the
-    game has been read: it is then read again, knowing it."""
-    learned: dict[str, Type] = {}
-    for _ in range(MAX_ROUNDS):
-        found = Problems()
-        reader = GameReader(document, given, found, chain, budget, learned)
-        ir = reader.read()
-        if reader.typer.context.learned == learned:
+    game has been read: it is then read again, knowing it. So is a game with params that are lists
+    of a type's names, if it is wrong without their types: what is valid without keeps its hash."""
+    for types_of_lists in (False, True):
+        learned: dict[str, Type] = {}
+        for _ in range(MAX_ROUNDS):
+            found = Problems()
+            reader = GameReader(document, given, found, chain, budget, learned, types_of_lists)
+            ir = reader.read()
+            if reader.typer.context.learned == learned:
+                break
+            learned = dict(reader.typer.context.learned)
+        if not found.errors or not reader.has_lists:
             break
-        learned = dict(reader.typer.context.learned)
     problems.extend(found.found)
     return ir
 
@@ -83,6 +88,7 @@ class GameReader:
         chain: tuple[str, ...],
         budget: UseBudget,
         learned: Map[str, Type],
+        types_of_lists: bool,
     ) -> None:
         self.document, self.root, self.near = document, document.root, document.files[0]
         self.given, self.problems = given, problems
@@ -90,6 +96,10 @@ class GameReader:
         self.typer = Typer(self.names, problems)
         self.typer.context.learned = dict(learned)
         self.stages = Stages(build_stage, chain, budget)
+        self.types_of_lists = types_of_lists
+        self.has_lists = False
+        """Whether params are lists of names that a type has, as they could be before it was known
+        whose these are."""
 
     @property
     def inner(self) -> bool:
@@ -100,13 +110,14 @@ class GameReader:
         """Returns the game; None with problems where it is wrong."""
         root, names, problems = self.root, self.names, self.problems
         what = f"the game `{self.document.name}`" if self.inner else "this game"
-        params = Params(names, problems, what, root.span, self.given, names)
+        params = Params(names, problems, what, root.span, self.given, names, before_types=True)
         folded = params.declare(root.get("params"))
         roles = declare_roles(root.get("roles") or self.roles_of_stage(), names, problems)
         retype_roles(names)
         referees = declare_referees(root.get("referees"), names, problems)
         types = Types(self.typer)
         types.declare(root.get("types"))
+        self.has_lists = resolve_names(params, lists=self.types_of_lists)
         state = States(types).declare(root.get("state"))
         Data(types).declare(root.get("data"))
         if problems.errors:
@@ -127,6 +138,8 @@ class GameReader:
             return None
         payoffs = self.payoffs(root.get("payoffs"), steps, bool(reward.needs))
         view = read_view(root.get("view"), self.typer)
+        templates = read_templates(root, problems)
+        lets = typed_lets(self.typer)
         ir = GameIR(
             name=self.document.name,
             about=_text_of(root.get("about")),
@@ -134,11 +147,12 @@ class GameReader:
             roles=roles,
             enums=tuple(names.enums),
             turns=steps,
-            lets=(*typed_lets(self.typer), *self.stages.lets),
+            lets=(*lets, *self.stages.lets),
             payoffs=payoffs,
             reward=reward,
             labels=read_labels(root.get("labels"), names, problems),
-            templates=read_templates(root, problems),
+            templates=templates,
+            constants=constants_in_templates(templates, lets, names),
             settings=tuple(read_settings(root.get("train"))),
             span=head_of(root),
             state=tuple(context.program.state),
@@ -148,6 +162,7 @@ class GameReader:
             view=view,
             history=read_history(root.get("history"), decisions, dict(view), types),
             uses=tuple((name, tuple(places)) for name, places in context.program.used_at.items()),
+            switched_off=tuple(sorted(names.switched_off)),
             claims=read_claims(root.get("claims"), self.typer),
             referees=referees,
             swaps=read_swaps(root.get("referees"), referees, names, problems),

@@ -33,6 +33,8 @@ def check_game(ir: GameIR, root: Mapping, context: StepContext, *, inner: bool) 
     check_offered_actions(root, context)
     check_read_params(root, problems)
     check_persistent_state(ir, problems, inner=inner)
+    if not inner:
+        check_tool_calls(ir, root, problems)
     if not problems.errors and not inner:
         check_forfeit_price(ir, root.get("on_invalid"), problems)
 
@@ -74,7 +76,7 @@ def check_offered_actions(root: Mapping, context: StepContext) -> None:
     unread = [section.key] if not context.program.offers_actions else []
     declared = context.declared_actions
     if declared is not None:
-        unread = [entry.key for entry in declared.section if entry.key.text not in declared.read]
+        unread = [e.key for e in declared.section if e.key.text not in declared.offered]
     for key in unread:
         problems.add(
             "GD0451",
@@ -150,6 +152,29 @@ def check_persistent_state(ir: GameIR, problems: Problems, *, inner: bool) -> No
                 notes=tuple(Note(step.span, "this is said") for step in speakers[:1]),
                 help=f"add a step: `{{role: {actor}, say: {state.name}, max_tokens: 100}}`",
             )  # fmt: skip
+
+
+def check_tool_calls(ir: GameIR, root: Mapping, problems: Problems) -> None:
+    """Reports actions with open arguments (GD0495) in a game whose replies are no tool calls, or in
+    which actions have masked names."""
+    step = next((step for step in ir.steps if step.said and step.said.form == "tool"), None)
+    if step is None or problems.errors:
+        return
+    respond, labels = root.entry("respond"), root.entry("labels")
+    if ir.respond.kind != "tool":
+        problems.add(
+            "GD0495", "open arguments are given in a tool call", step.span,
+            why=f"`respond` is `{ir.respond.kind}`, and an argument of `{step.variable}` has no "
+            "list of its values",
+            notes=(Note(respond.key.span, "declared here"),) if respond is not None else (),
+            help="write `respond: tool`",
+        )  # fmt: skip
+    elif ir.labels.kind in ("masked", "partly") and labels is not None:
+        problems.add(
+            "GD0495", "a tool is called by its name, which no label masks", step.span,
+            why="an argument has no list of its values, so that nothing stands for the call",
+            notes=(Note(labels.key.span, "declared here"),), help="leave `labels` out",
+        )  # fmt: skip
 
 
 def check_forfeit_price(ir: GameIR, node: Node | None, problems: Problems) -> None:

@@ -16,11 +16,11 @@ from gamedsl.ir.abstract_values import ANYTHING, NATURAL, AbstractValue, Interva
 from gamedsl.ir.builtins import element
 from gamedsl.ir.expr import reads_play
 from gamedsl.ir.program import AtBound, Block, Loop, Step
-from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, List, Number, Type
+from gamedsl.ir.types import BOOL, NEVER, SEAT, WHOLE, Number, Type
 from gamedsl.sema.bindings import declare_everywhere
 from gamedsl.sema.chance import values_of
 from gamedsl.sema.decisions import read_actors
-from gamedsl.sema.narrow import without
+from gamedsl.sema.narrow import unchanged, without
 from gamedsl.sema.scope import LoopName, Namespace, ParamName, report_taken
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.types import part_of
@@ -68,18 +68,9 @@ def read_block(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
     actors = read_actors(context, step.item)
     if actors is None:
         return ()
-    seats = actors.seats
-    items: ir.Expr
-    if actors.among is not None:
-        items = actors.among
-    elif actors.joint:
-        items = ir.Const(List(SEAT, len(seats)), role.span, seats)
-    else:
-        only = actors.actor or ir.Const(SEAT, role.span, seats[0])
-        items = ir.Build(List(SEAT, 1), role.span, (only,))
     with program.loop():
-        body = replace(context, acting=seats).read_steps(turns)
-    id = program.step_id("turn")
+        body = replace(context, acting=actors.seats).read_steps(turns)
+    id, items = program.step_id("turn"), actors.items(role.span)
     return (Loop(id, body, step.span, items=items, condition=step.condition),)
 
 
@@ -100,7 +91,7 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
         times = ir.Const(WHOLE, repeat.span, context.types.number(repeat, 0, MAX_PASSES))
     elif each is not None:
         order = _read_order(context, each)
-    facts = context.facts
+    facts = unchanged(context.facts)
     if stays is not None:
         in_turn = each is not None and order.name is None
         outside = replace(context, acting=None) if in_turn else context
@@ -116,7 +107,8 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
         inner = replace(context, acting=seats, facts=facts)
         with program.loop() as bound:
             body = _read_body(inner, step.item)
-            until = _read_until(inner, step, stays, condition)
+            behind = replace(inner, facts=unchanged(facts))
+            until = _read_until(behind, step, stays, condition)
     if problems.count_errors() > before:
         return ()
     passes, at_bound = _read_bound(context, step, body, order.cycle)

@@ -5,6 +5,7 @@ A let is typed when it is first read, so that lets may stand in any order, but n
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from gamedsl.diagnostics import Note, Problems
@@ -69,8 +70,8 @@ class NameResolver:
                     return ir.Read(loop.type, node.span, loop.variable)
                 if self.is_ambiguous(node, loop, expected):
                     return never(node)
-            case ArgumentName(type=type) if node.id in context.scoped:
-                return ir.Read(type, node.span, node.id)
+            case ArgumentName() as argument if node.id in context.scoped:
+                return argument_value(argument, node)
             case _:  # no local name
                 pass
         for enum in enums_in(expected):
@@ -87,8 +88,10 @@ class NameResolver:
             case StateName(type=NoneType()):
                 context.untyped = True
                 return never(node)
-            case StateName(type=type) | ArgumentName(type=type):
+            case StateName(type=type):
                 return ir.Read(type, node.span, node.id)
+            case ArgumentName() as argument:
+                return argument_value(argument, node)
             case LoopName() as loop:
                 return ir.Read(loop.type, node.span, loop.variable)
             case TypeName() as declared:
@@ -100,7 +103,9 @@ class NameResolver:
                 return ir.Stream(type, node.span, node.id)
             case LetName() as let:
                 return self.let_call(node, let, ())
-            case None | DataName():
+            case DataName() as data:
+                return rows_of(context, node, data)
+            case None:
                 pass
             case other:
                 assert_never(other)
@@ -257,6 +262,13 @@ class NameResolver:
         return let.type
 
 
+def argument_value(argument: ArgumentName, node: ast.Name) -> ir.Expr:
+    """Returns what the name of an action's argument reads."""
+    if argument.value is None:
+        return ir.Read(argument.type, node.span, node.id)
+    return replace(argument.value, span=node.span)
+
+
 def takes(let: LetName, types: tuple[Type, ...]) -> bool:
     """Whether a typed let takes arguments of these types."""
     return all(map(fits, types, let.types))
@@ -273,6 +285,21 @@ def all_values(declared: TypeName, span: Span, problems: Problems) -> ir.Const:
         )  # fmt: skip
     values = tuple(value for _, value in declared.choices)
     return ir.Const(List(declared.type, len(values)), span, values)
+
+
+def rows_of(context: TypingContext, node: ast.Name, data: DataName) -> ir.Const:
+    """Returns all rows of a data file, as its name reads them. Notes that those held out are among
+    them, for whoever trains on the others."""
+    if data.held_out is not None:
+        context.problems.add(
+            "GD0493", f"all rows of `{node.id}` are read here, those held out too", node.span,
+            severity="warning",
+            why="only draws leave out what is held out of training",
+            notes=(Note(data.span, "holds rows out"),),
+            help="read a data file of its own, without `held_out`",
+            cause=f"rows of {node.id}",
+        )  # fmt: skip
+    return ir.Const(List(data.type, len(data.rows)), node.span, data.rows, node.id)
 
 
 def variable_type(context: TypingContext, variable: VariableName) -> Type:

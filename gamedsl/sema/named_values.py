@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, Builtin
-from gamedsl.ir.types import Enum, PerValue, Type, valued
+from gamedsl.ir.types import Enum, List, PerValue, Type, valued
 
 MATCHES = ("==", "!=", "in", "not in", "count")
 """Built-ins that ask whether two values are the same one."""
@@ -31,6 +31,10 @@ def value_of(expr: ir.Expr) -> ir.Expr:
             return ir.Const(type, expr.span, table.value[name])
         case ir.Collect():
             return replace(expr, type=type, item=value_of(expr.item))
+        case ir.Apply(function=ir.CHAIN, arguments=(ir.Collect(item=inner) as over,)):
+            lists = value_of(inner)
+            over = replace(over, type=List(lists.type), item=lists)
+            return replace(expr, type=type, arguments=(over,))
         case ir.Build(items=items):
             return replace(expr, type=type, items=tuple(map(value_of, items)))
         case _:  # worked out during play

@@ -6,8 +6,10 @@ players read.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence as Sequence_
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
@@ -33,11 +35,13 @@ from gamedsl.ir.types import (
     Tuple,
     Type,
     domain,
+    has_text,
     infinite_part,
     join,
     range_type,
 )
 from gamedsl.ir.values import name_of
+from gamedsl.sema.narrow import Facts
 from gamedsl.sema.scope import MEANINGS, Declared, Namespace, TypeName, report_taken
 from gamedsl.sema.type_errors import report_per_role
 from gamedsl.sema.typer import Typer
@@ -62,8 +66,11 @@ class OptionSet:
     moves: tuple[Action, ...] = ()
 
 
-def read_options(node: Node, typer: Typer, *, me: bool = False) -> OptionSet | None:
-    """Reads options written as a list, a map of name to value, a type, or an expression."""
+def read_options(
+    node: Node, typer: Typer, *, me: bool = False, facts: Facts = frozenset()
+) -> OptionSet | None:
+    """Reads options written as a list, a map of name to value, a type, or an expression, of which
+    conditions around it tell `facts`."""
     problems = typer.problems
     before = problems.count_errors()
     if isinstance(node, Sequence):
@@ -71,7 +78,7 @@ def read_options(node: Node, typer: Typer, *, me: bool = False) -> OptionSet | N
     elif isinstance(node, Mapping):
         options = _mapped_options(node, typer)
     else:
-        options = _computed_options(node, typer, me)
+        options = _computed_options(node, typer, me, facts)
     if options is None or problems.count_errors() > before:
         return None
     return options if enough(options.choices, node.span, problems) else None
@@ -152,7 +159,7 @@ def ranged(type: Type, choices: Sequence_[Choice]) -> Type:
     return range_type(min(values), max(values))
 
 
-def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
+def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> OptionSet | None:
     """Reads `0..5`, the name of a type, `set of T`, or an expression that gives the options in
     play."""
     problems = typer.problems
@@ -174,7 +181,8 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
     if tree is None:
         return None
     _declare_listed_names(tree, typer.names)
-    typed = typer.expression(tree, me=me)
+    with typer.context.offering():
+        typed = typer.expression(tree, me=me, facts=facts)
     if isinstance(typed.type, Never):
         return None
     if isinstance(typed, ir.Const) and isinstance(typed.type, PerValue):
@@ -194,6 +202,10 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
         if isinstance(typed.type, PerSeat) and domain(of, typer.names.seats) is None:
             report_per_role(typer.context, typed)
             return None
+        if domain(of, typer.names.seats) is None:
+            possible = _possible_items(typed, typer.names.seats)
+            if possible is not None:
+                return _constants(possible, of, node, problems, legal=typed)
         listed = listed_values(typed, of, typer.context.value(typed).item, typer.names, problems)
         if listed is None:
             return None
@@ -206,7 +218,48 @@ def _computed_options(node: Scalar, typer: Typer, me: bool) -> OptionSet | None:
         return None
     if isinstance(of, Enum) and not of.name:
         of = enum_of(of.members, typer.names)
-    return OptionSet(tuple(Choice(name_of(v), v) for v in dict.fromkeys(elements(value))), of)
+    return _constants(elements(value), of, node, problems)
+
+
+def _possible_items(typed: ir.Expr, seats: tuple[str, ...]) -> tuple[Any, ...] | None:
+    """Returns every value that the elements of a collection can have, where the play decides only
+    which of some constants they are; None elsewhere."""
+    match typed:
+        case ir.If(then=then, other=other):
+            parts = [_possible_items(part, seats) for part in (then, other)]
+            known = [part for part in parts if part is not None]
+            return tuple(chain.from_iterable(known)) if len(known) == len(parts) else None
+        case ir.Collect(item=item) if not ir.loops_of(item):
+            typed = replace(typed, condition=None)
+        case _:  # a constant, or worked out in play
+            pass
+    if ir.reads_play(typed):
+        return None
+    try:
+        return elements(evaluate(typed, Scope(seats=seats)))
+    except EvaluationError:
+        return None
+
+
+def _constants(
+    values: tuple[Any, ...], of: Type, node: Node, problems: Problems, legal: ir.Expr | None = None
+) -> OptionSet | None:
+    """Returns constants as options; reports a text in them that can be none: an answer is one line,
+    and names one option."""
+    choices = tuple(Choice(name_of(value), value) for value in dict.fromkeys(values))
+    named: set[str] = set()
+    for choice in choices if has_text(of) else ():
+        name, shown = choice.name, json.dumps(choice.name, ensure_ascii=False)
+        if not name or name != " ".join(name.split()) or name in named:
+            problems.add(
+                "GD0404", f"{shown[:80]} cannot be an option", node.span,
+                why="another option has this text" if name in named
+                else "an option is one line, without blanks around it or side by side",
+                help="choose by another field, or number the rows: `from: slots(…)`",
+            )  # fmt: skip
+            return None
+        named.add(name)
+    return OptionSet(choices, of, legal)
 
 
 def _declare_listed_names(tree: ast.Node, names: Namespace) -> None:

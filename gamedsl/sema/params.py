@@ -7,8 +7,9 @@ among the names of whoever sets it.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from collections.abc import Mapping as Map
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -17,6 +18,7 @@ from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values
 from gamedsl.ir.game import Param
@@ -34,12 +36,15 @@ from gamedsl.ir.types import (
     PerSeat,
     PerValue,
     Set,
+    Tuple,
     Type,
     fits,
     join,
     range_type,
+    walk_types,
 )
-from gamedsl.sema.scope import LetName, LoopName, Namespace, ParamName, report_taken
+from gamedsl.sema.name_resolution import report_unknown_name
+from gamedsl.sema.scope import WORDS, LetName, LoopName, Namespace, ParamName, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, syntax
 
@@ -70,6 +75,11 @@ class Params:
     use: Span
     given: Map[str, Entry]
     outer: Namespace
+    before_types: bool = False
+    """Whether the types of the file are declared behind its params: then a name that means nothing
+    yet may be a value of one (`resolve_names`)."""
+    unresolved: dict[str, Node] = field(default_factory=dict)
+    """The params in which such names stand, where no list of names was allowed before."""
 
     def declare(self, section: Node | None) -> tuple[Param, ...]:
         """Folds each param, in order, and declares it."""
@@ -151,6 +161,9 @@ class Params:
             return None
         if wanted == MATRIX and self.names.seats and not self.check_square(node, value):
             return None
+        listed = isinstance(node, Sequence) and all(isinstance(item, Scalar) for item in node)
+        if not listed and any(is_nameless(part) for part in walk_types(type)):
+            self.unresolved[name] = node
         reads = (part.origin for part in ir.walk(typed) if isinstance(part, ir.Const))
         return Param(name, value, type, span, tuple(dict.fromkeys(r for r in reads if r)))
 
@@ -196,12 +209,49 @@ class Params:
         """Reads a constant, a list of names that mean nothing yet, or a map of constants."""
         if isinstance(node, Mapping):
             return self.read_map(node, typer)
-        words = [i.text for i in node if isinstance(i, Scalar)] if isinstance(
-            node, Sequence) else []  # fmt: skip
-        if words and isinstance(node, Sequence) and all(map(self.is_word, node)):
-            type = List(Enum("", tuple(dict.fromkeys(words))), len(words))
-            return ir.Const(type, node.span, tuple(words)), tuple(words), type
+        words = isinstance(node, Sequence) and node.items and all(map(self.is_word, node))
+        if words or (self.before_types and wanted is None and self.has_word(node)):
+            return self.read_names(node, typer)
         return constant(node, typer, wanted)
+
+    def has_word(self, node: Node) -> bool:
+        """Whether a name that means nothing yet is a value, or lies in a list, at any depth."""
+        return any(map(self.has_word, node)) if isinstance(node, Sequence) else self.is_word(node)
+
+    def read_names(
+        self, node: Node, typer: Typer, inside: bool = False
+    ) -> tuple[ir.Expr, Any, Type] | None:
+        """Reads a name that means nothing yet, or a list of such and of constants: `inside` another
+        list, one whose items have different types is a tuple."""
+        if isinstance(node, Scalar) and self.is_word(node):
+            type: Type = Enum("", (node.text,))
+            return ir.Const(type, node.span, node.text), node.text, type
+        if not isinstance(node, Sequence):
+            return constant(node, typer)
+        parts = [self.read_names(item, typer, True) for item in node]
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return None
+        value = tuple(part[1] for part in known)
+        inner: Type = NEVER
+        for (_, _, part), item in zip(known, node, strict=True):
+            joined = _join_names(inner, part)
+            if joined is None and not inside:
+                self.report_types("list", inner, part, item.span)
+                return None
+            if joined is None:
+                type = Tuple(tuple(part[2] for part in known))
+                break
+            inner = joined
+        else:
+            type = List(inner, len(value))
+        return ir.Build(type, node.span, tuple(part[0] for part in known)), value, type
+
+    def report_types(self, what: str, before: Type, type: Type, span: Span) -> None:
+        self.problems.add(
+            "GD0305", f"the values of this {what} have different types", span,
+            why=f"this is {type}, and those before are {before}",
+        )  # fmt: skip
 
     def report_no_map(self, name: str, span: Span, node: Node) -> None:
         self.problems.add(
@@ -219,24 +269,24 @@ class Params:
             return False
         known = node.text in self.names.declared or node.text in self.outer.declared
         seat = node.text in self.outer.seats or node.text in self.names.later
-        return node.text.isidentifier() and not known and not seat
+        meant = known or seat or node.text in WORDS
+        return node.text.isidentifier() and not meant
 
     def read_map(self, node: Mapping, typer: Typer) -> tuple[ir.Expr, Any, Type] | None:
         """Reads `{1: 3, 2: 2}` or `{red: 1, blue: 2}`: a value for each key."""
         found: dict[Any, Any] = {}
         inner: Type = NEVER
+        parts: list[ir.Expr] = []
         for entry in node:
-            each = constant(entry.value, typer)
+            each = self.read_value(entry.value, typer, None)
             if each is None:
                 return None
-            joined = join(inner, each[2])
+            joined = _join_names(inner, each[2])
             if joined is None:
-                self.problems.add(
-                    "GD0305", "the values of this map have different types", entry.value.span,
-                    why=f"this is {each[2]}",
-                )  # fmt: skip
+                self.report_types("map", inner, each[2], entry.value.span)
                 return None
             inner = joined
+            parts.append(each[0])
             key = entry.key.value
             found[int(key) if isinstance(key, Fraction | int) else entry.key.text] = each[1]
         keys = tuple(found)
@@ -244,7 +294,7 @@ class Params:
         if all(isinstance(k, int) for k in keys) and keys:
             key_type = range_type(min(keys), max(keys))
         type = PerValue(key_type, inner)
-        return ir.Const(type, node.span, found), found, type
+        return ir.Build(type, node.span, tuple(parts)), found, type
 
     def report_missing(self, name: str, span: Span, wanted: Type | None, kind: str) -> None:
         sample = {NUMBER: "1/2", WHOLE: "1", BOOL: "true", TYPES["list"]: "[1, 2]"}.get(
@@ -301,7 +351,7 @@ class Params:
 
     def check_allowed(self, name: str, value: Any, allowed: Node, node: Node) -> bool:
         """Whether a value is in its range; a range that is no collection is an error itself."""
-        bounds = constant(allowed, Typer(self.names, self.problems))
+        bounds = self.read_value(allowed, Typer(self.names, self.problems), None)
         if bounds is None:
             return False
         if not isinstance(bounds[2], List | Set):
@@ -375,28 +425,125 @@ def _alike(type: Type, value: Any, usual: Type) -> bool:
         return not type.name and not usual.name
     if isinstance(type, List) and isinstance(usual, List):
         return value == () or _alike(type.of, value[0], usual.of)
+    if isinstance(type, Tuple) and isinstance(usual, Tuple):
+        return len(type.of) == len(usual.of) and all(map(_alike, type.of, value, usual.of))
     return fits(type, NUMBER) if fits(usual, NUMBER) else fits(type, usual)
 
 
 def retype_roles(names: Namespace) -> None:
     """Gives the params of a game, which are read before its roles, the roles that they name: a list
     of names of roles holds roles, and a map with a value for each role is a value per role."""
+
+    def role(names_in_it: Enum) -> Type | None:
+        return SEAT if {*names_in_it.members} <= {*names.seats} else None
+
     for name, declared in names.declared.items():
         if isinstance(declared, ParamName) and names.seats:
-            type = _with_roles(declared.type, names.seats)
+            type = _retyped(declared.type, role, names.seats)
             names.declared[name] = replace(declared, type=type)
 
 
-def _with_roles(type: Type, seats: tuple[str, ...]) -> Type:
-    """Returns a type with roles in the place of names that are all names of roles."""
+def resolve_names(params: Params, *, lists: bool) -> bool:
+    """Gives the params of a game, which are read before its types, the types that they name: names
+    that are all values of one type are values of that; those of a plain list only with `lists`.
+    Reports a name that no type has, beside others that one has, or alone. Returns whether there is
+    a plain list of a type's names."""
+    names, has_lists = params.names, False
+    for name, declared in names.declared.items():
+        if isinstance(declared, ParamName):
+            type = _retyped(declared.type, names.enum_with, ())
+            is_list = isinstance(declared.type, List) and is_nameless(declared.type.of)
+            has_lists = has_lists or (is_list and type != declared.type)
+            if lists or not is_list:
+                names.declared[name] = replace(declared, type=type)
+    for name, node in params.unresolved.items():
+        found = names.declared.get(name)
+        for enum in walk_types(found.type) if isinstance(found, ParamName) else ():
+            if isinstance(enum, Enum) and is_nameless(enum):
+                _report_nameless(enum, node, params)
+    return has_lists
+
+
+def is_nameless(type: Type) -> bool:
+    """Whether a type is that of names of which it is not known whose they are."""
+    return isinstance(type, Enum) and not type.name and type.values is None
+
+
+def _report_nameless(enum: Enum, node: Node, params: Params) -> None:
+    """Reports a name in a param that means nothing, where it is clear what it should name."""
+    names, problems = params.names, params.problems
+    if isinstance(node, Scalar):
+        typer = Typer(names, problems)
+        report_unknown_name(typer.context, ast.Name(node.span, node.text))
+        return
+    most = max(names.enums, key=lambda e: len({*e.members} & {*enum.members}), default=None)
+    if most is None or not {*most.members} & {*enum.members}:
+        return
+    for item in _scalars(node):
+        if item.text in enum.members and item.text not in most.members:
+            shown = ", ".join(most.members[:6]) + (", …" if len(most.members) > 6 else "")
+            problems.add(
+                "GD0325", f"`{most.name}` has no value `{item.text}`", item.span,
+                why=f"its values are {shown}",
+                help=respell(item.span, did_you_mean(item.text, most.members)),
+                cause=f"value {most.name}.{item.text}",
+            )  # fmt: skip
+            return
+
+
+def _scalars(node: Node) -> Iterator[Scalar]:
+    match node:
+        case Scalar():
+            yield node
+        case Sequence():
+            for item in node:
+                yield from _scalars(item)
+        case Mapping():
+            for entry in node:
+                yield entry.key
+                yield from _scalars(entry.value)
+
+
+def _retyped(type: Type, find: Callable[[Enum], Type | None], seats: tuple[str, ...]) -> Type:
+    """Returns a type with what `find` gives in the place of the types of names; a map with a value
+    for each of `seats` is a map per role."""
     match type:
-        case Enum(name="", members=members, values=None) if members and {*members} <= {*seats}:
-            return SEAT
+        case Enum(members=members) if is_nameless(type):
+            return (members and find(type)) or type
         case List(of=inner):
-            return replace(type, of=_with_roles(inner, seats))
+            return replace(type, of=_retyped(inner, find, seats))
+        case Tuple(of=parts):
+            return Tuple(tuple(_retyped(part, find, seats) for part in parts))
         case PerValue(key=key, of=inner):
-            inner = _with_roles(inner, seats)
-            every = isinstance(key, Enum) and {*key.members} == {*seats}
-            return PerSeat(inner) if every else PerValue(key, inner)
+            inner = _retyped(inner, find, seats)
+            if isinstance(key, Enum) and is_nameless(key):
+                if seats and {*key.members} == {*seats}:
+                    return PerSeat(inner)
+                known = find(key)
+                # a map of numbers is indexed by its spelled names (`gamedsl.sema.access`), and its
+                # type is part of the hashes of rules
+                named = any(isinstance(part, Enum | List | Tuple) for part in walk_types(inner))
+                if named and isinstance(known, Enum) and {*known.members} == {*key.members}:
+                    key = known
+            return PerValue(key, inner)
+        case PerSeat(of=inner):
+            return PerSeat(_retyped(inner, find, seats))
         case _:  # params have no other types that hold names
             return type
+
+
+def _join_names(left: Type, right: Type) -> Type | None:
+    """Returns the smallest type of both, as `join`: names of which it is not known whose they are
+    have one type."""
+    match left, right:
+        case Enum(members=a), Enum(members=b) if is_nameless(left) and is_nameless(right):
+            return Enum("", tuple(dict.fromkeys((*a, *b))))
+        case List(of=a, length=m), List(of=b, length=n):
+            inner = _join_names(a, b)
+            return inner and List(inner, m if m == n else None)
+        case Tuple(of=a), Tuple(of=b) if len(a) == len(b):
+            parts = [_join_names(x, y) for x, y in zip(a, b, strict=True)]
+            known = tuple(part for part in parts if part is not None)
+            return Tuple(known) if len(known) == len(parts) else None
+        case _:  # of other types names are no part
+            return join(left, right)

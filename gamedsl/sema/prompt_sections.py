@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 
 from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.fixes import respell
@@ -10,9 +12,12 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.edits import respell_key
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.ir.game import Labels, Template, Window
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
+from gamedsl.ir.expr import reads_play
+from gamedsl.ir.game import Labels, Let, Param, Template, Window
 from gamedsl.ir.program import Choose
 from gamedsl.ir.program import Entry as ShownEntry
+from gamedsl.ir.types import List, PerSeat, PerValue
 from gamedsl.sema.narrow import Facts
 from gamedsl.sema.roles import entries_by_seat
 from gamedsl.sema.scope import Namespace, TypeName
@@ -261,13 +266,40 @@ def read_templates(root: Mapping, problems: Problems) -> tuple[Template, ...]:
         elif isinstance(entry.value, Scalar):
             found.append(_template(slot, "", entry.value, entry.key))
         elif isinstance(entry.value, Mapping):
-            found += [
-                _template(slot, e.key.text, e.value, e.key)
-                for e in entry.value
-                if isinstance(e.value, Scalar)
-            ]
+            for e in entry.value:
+                if isinstance(e.value, Scalar):
+                    found.append(_template(slot, e.key.text, e.value, e.key))
+                elif isinstance(e.value, Mapping):
+                    found += [
+                        _template(slot, e.key.text, each.value, each.key, each.key.text)
+                        for each in e.value if isinstance(each.value, Scalar)
+                    ]  # fmt: skip
     return tuple(found)
 
 
-def _template(slot: str, key: str, scalar: Scalar, written: Scalar) -> Template:
-    return Template(slot, key, scalar.text, scalar.span, scalar.offsets, written.span)
+def constants_in_templates(
+    templates: tuple[Template, ...], lets: tuple[Let, ...], names: Namespace
+) -> tuple[Param, ...]:
+    """Returns the constants besides params whose names stand in templates: declared types, as lists
+    of their values, and lets that are lists or maps and read neither the play nor another let."""
+    words = {word for template in templates for word in re.findall(r"\w+", template.text)}
+    found = [
+        Param(name, tuple(value for _, value in declared.choices),
+              List(declared.type, len(declared.choices)), declared.span)
+        for name, declared in names.declared.items()
+        if isinstance(declared, TypeName) and declared.choices and name in words
+    ]  # fmt: skip
+    for let in lets:
+        holds = isinstance(let.body.type, List | PerValue | PerSeat)
+        if holds and let.name in words and not let.parameters and not reads_play(let.body):
+            with suppress(EvaluationError):
+                value = evaluate(let.body, Scope(seats=names.seats))
+                found.append(Param(let.name, value, let.body.type, let.span))
+    return tuple(found)
+
+
+def _template(
+    slot: str, key: str, scalar: Scalar, written: Scalar, reader: str = "all"
+) -> Template:
+    own = None if reader == "all" else reader
+    return Template(slot, key, scalar.text, scalar.span, scalar.offsets, written.span, own)

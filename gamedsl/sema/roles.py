@@ -14,7 +14,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Role
 from gamedsl.ir.types import WHOLE
-from gamedsl.sema.scope import NOT_ROLES, Namespace, report_taken
+from gamedsl.sema.scope import NOT_ROLES, Namespace, kind_of, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
@@ -192,6 +192,16 @@ def unknown_role(
             notes=(Note(names.role_spans[name], "declared here"),),
             help="name its seats: " + ", ".join(seats[:6]),
         )
+        return
+    declared = names.declared.get(name)
+    if declared is not None:
+        what, use = kind_of(declared)
+        problems.add(
+            "GD0320", f"`{name}` is {what}, and no role", span, why=f"it {use}",
+            notes=(Note(declared.span, "declared here"),),
+            help=help or "the roles: " + ", ".join(names.everyone[:8]),
+            cause=f"name {name}",
+        )  # fmt: skip
         return
     guess = did_you_mean(name, [*names.roles, *names.everyone, *others])
     place = names.role_spans.get(guess) if guess else None

@@ -6,15 +6,17 @@ their place (`gamedsl.sema.typer`); built-ins are known by their parentheses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, assert_never
 
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.frontend.syntax import ast
 from gamedsl.frontend.syntax.parser import KEYWORDS
+from gamedsl.ir.expr import Expr
 from gamedsl.ir.graphs import Adjacency
 from gamedsl.ir.types import Enum, Type
 
@@ -72,10 +74,12 @@ class LoopName:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentName:
-    """A parameter of the declared action whose guard or body is being read."""
+    """A parameter of the declared action whose guard or body is being read. `value` is what it
+    stands for where the action is called by a tool call: a part of that."""
 
     type: Type
     span: Span
+    value: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +141,34 @@ Declared = (
 )  # fmt: skip
 
 
+def kind_of(declared: Declared) -> tuple[str, str]:
+    """Returns what a declared name is, for messages, and the words that say where it is used."""
+    match declared:
+        case ParamName():
+            return "a param", "is read in expressions"
+        case VariableName():
+            return "what a step binds", "is read in expressions"
+        case StateName():
+            return "a variable of `state`", "is read in expressions, and written by `do:`"
+        case LoopName():
+            return "the variable of a loop", "is read in expressions"
+        case ArgumentName():
+            return "an argument of an action", "is read in the action's `when` and `do`"
+        case TypeName():
+            return "a type", "stands where a type or a collection is wanted"
+        case DataName():
+            return (
+                "a data file",
+                "is drawn or chosen `from:`, and `for row in` it reads all its rows",
+            )
+        case StreamName():
+            return "a stream of payoffs", "is read in expressions"
+        case LetName():
+            return "a `let`", "is read in expressions"
+        case _:
+            assert_never(declared)
+
+
 @dataclass
 class Namespace:
     """Everything that can be named in a file."""
@@ -167,6 +199,12 @@ class Namespace:
     inside: dict[str, Span] = field(default_factory=dict)
     """What the steps of a loop bind, and its options, while its `while` is read, which is tested
     before them."""
+    switched_off: set[str] = field(default_factory=set)
+    """The words of what params switch off, and the game is without."""
+
+    def leave_out(self, span: Span) -> None:
+        """Notes the words of a part that params switch off: it reads what other values need."""
+        self.switched_off.update(re.findall(r"[a-z]\w*", span.text))
 
     def all(self) -> Iterable[str]:
         """Yields every name, for suggestions."""
@@ -182,6 +220,14 @@ class Namespace:
         """Returns the only enum with that member; None if there are none or several."""
         found = {enum for enum in self.enums if member in enum.members}
         return found.pop() if len(found) == 1 else None
+
+    def enum_with(self, names: Enum) -> Enum | None:
+        """Returns the declared enum whose values some names are: the only one with exactly these,
+        else the only one that has them all."""
+        wanted = {*names.members}
+        same = [enum for enum in self.enums if enum.name and {*enum.members} == wanted]
+        found = same or [enum for enum in self.enums if enum.name and wanted <= {*enum.members}]
+        return found[0] if len(found) == 1 else None
 
     def place(self, name: str) -> Span | None:
         """Returns the declaration of a param, variable, let or role."""

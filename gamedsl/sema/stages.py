@@ -244,7 +244,7 @@ class Renamer:
                 }
             case (
                 ir.Local() | ir.Me() | ir.Stream() | ir.Apply() | ir.Logic() | ir.If() | ir.Get()
-                | ir.Field() | ir.Cell() | ir.Build() | ir.Collect()
+                | ir.Field() | ir.Cell() | ir.Build() | ir.Collect() | ir.Consult()
             ):  # fmt: skip
                 return {}
             case _:

@@ -322,7 +322,9 @@ def _one_line(node: ast.Node) -> str:
 def _facts_after(
     tree: ast.Statement, statement: statements.Statement | None, given: Facts
 ) -> Facts:
-    """Returns the facts of non-none expressions after a statement."""
+    """Returns the facts of non-none expressions after a statement: of a call none, since it may
+    read what was written."""
+    given = frozenset(fact for fact in given if "(" not in fact)
     simple = tree.body if isinstance(tree, ast.Each) else tree
     if not isinstance(simple, ast.Assign):
         return given

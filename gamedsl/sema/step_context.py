@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,12 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.game import GameIR, Let
-from gamedsl.ir.program import Step
+from gamedsl.ir.program import Step, walk_steps, written_variables
 from gamedsl.ir.statements import State
 from gamedsl.ir.types import BOOL, Never, Type
 from gamedsl.sema.actions import DeclaredActions
 from gamedsl.sema.library import Document, Loaded
-from gamedsl.sema.narrow import Facts, facts
+from gamedsl.sema.narrow import Facts, facts, unchanged
 from gamedsl.sema.options import OptionSet
 from gamedsl.sema.scope import Namespace
 from gamedsl.sema.typer import Typer
@@ -94,6 +94,8 @@ class ProgramDraft:
     """How many steps have an id that begins with each name."""
     open_loops: list[list[str]] = field(default_factory=list)
     """The names that the steps of each open loop bind, the outermost loop first."""
+    tool_calls: bool = False
+    """Whether the game says that its replies are tool calls."""
     offers_actions: bool = False
     """Whether a step has offered the actions that the file lists."""
     steps_read: int = 0
@@ -177,12 +179,16 @@ class StepContext:
     def read_steps(self, turns: Node | None) -> tuple[Step, ...]:
         """Reads the steps of a `turns` list."""
         items = turns.items if isinstance(turns, Sequence) else ()
-        return tuple(
-            step
-            for item in items
-            if isinstance(item, Mapping)
-            for step in self.program.read_step(self, item)
-        )
+        found, context = list[Step](), self
+        for item in items:
+            if isinstance(item, Mapping):
+                steps = self.program.read_step(context, item)
+                found += steps
+                if context.facts:
+                    written = [written_variables(step) for step in walk_steps(steps)]
+                    kept = unchanged(context.facts, frozenset().union(*written))
+                    context = replace(context, facts=kept)
+        return tuple(found)
 
     def expression(self, node: Node, expected: Type | None = None) -> ir.Expr | None:
         """Types an expression of a step; None (and a diagnostic) if it is wrong."""

@@ -22,6 +22,9 @@ from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.uses import read_use, use_file
 from gamedsl.sema.values import constant
 
+DECISIONS = (read_choose, read_say)
+"""The readers of steps whose actors are `me` in the step's condition."""
+
 MAX_STEPS = 1000
 """Steps of one game."""
 
@@ -51,6 +54,9 @@ STEP_READERS: dict[str, StepReader] = {
 def read_program(context: StepContext, root: Mapping) -> tuple[Step, ...]:
     """Reads the steps of a game: its `turns`, or the protocol that stands for them."""
     context.program.sources = frozenset(entry.key.span.source.name for entry in root)
+    respond = root.get("respond")
+    form = respond.get("form") if isinstance(respond, Mapping) else respond
+    context.program.tool_calls = isinstance(form, Scalar) and form.text == "tool"
     protocol = root.get("protocol")
     if protocol is not None:
         return use_file(context, protocol)
@@ -74,7 +80,7 @@ def read_step(context: StepContext, item: Mapping) -> tuple[Step, ...]:
         return ()
     reader, test, condition = STEP_READERS[head.key.text], item.get("if"), None
     if test is not None and (reader is not read_loop or item.get("turns") is not None):
-        condition, learned = context.condition(test, me=item.get("choose") is not None)
+        condition, learned = context.condition(test, me=reader in DECISIONS)
         value = _known_value(context, test, condition)
         if value is False:
             _declare_only(context, item)
@@ -101,6 +107,7 @@ def _known_value(context: StepContext, test: Node, condition: ir.Expr | None) ->
 def _declare_only(context: StepContext, item: Mapping) -> None:
     """Declares what a step binds that the params switch off: a name that is always none. What else
     is wrong in it matters only where something reads what it could not bind."""
+    context.names.leave_out(item.span)
     entries = tuple(entry for entry in item if entry.key.text != "if")
     names, program = context.names, context.program
     ids, broken = program.ids.copy(), names.broken.copy()

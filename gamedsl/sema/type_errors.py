@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from gamedsl.diagnostics import Note
-from gamedsl.diagnostics.fixes import Help, substitute
+from gamedsl.diagnostics.fixes import Help, respell, substitute
+from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, is_comparison
@@ -25,6 +26,7 @@ from gamedsl.ir.types import (
     PerSeat,
     PerValue,
     Set,
+    TextOrRecord,
     Type,
     fits,
     has_text,
@@ -210,9 +212,8 @@ def _per_role(function: str) -> str:
     if not BUILTINS[function].usage.endswith("(values per role)"):
         return ""
     return (
-        f"name the value of one role under `let`, such as `own: bid.me`, and write "
-        f"`{function}(own)`; in a `let` with parameters, compare instead: "
-        "`bid.me > max(bid[r] for r in others)`"
+        f"say of what it is greatest: `{function}(bid[r] for r in roles)`; or name the value of "
+        f"one role under `let`, such as `own: bid.me`, and write `{function}(own)`"
     )
 
 
@@ -251,6 +252,29 @@ def _rounded(function: str, arguments: Sequence[ir.Expr]) -> Help:
         return ""
     text = f"floor({odd.span.text})"
     return substitute(odd.span, text, f"a whole number is needed, and this may be any: `{text}`")
+
+
+def report_kind_test(
+    context: TypingContext, node: ast.Operator, of: ir.Expr, kinds: TextOrRecord | None
+) -> None:
+    """Reports `x is T` where `x` is not a text or a record, or not the record `T`."""
+    word, text = node.operands[1].span, of.span.text
+    if kinds is None:
+        kind = plain(of.type)
+        context.problems.add(
+            "GD0331", f"`{text}` is not either a text or a record", node.span,
+            why=f"it is always {of.type}" if kind is of.type else f"it is {of.type}",
+            help=f"compare it with none: `{text} != none`" if kind is not of.type
+            else "leave the test out",
+        )  # fmt: skip
+        return
+    known = ["text", *([kinds.record.name] if kinds.record.name else [])]
+    guess = did_you_mean(word.text, known)
+    context.problems.add(
+        "GD0331", f"`{text}` is never `{word.text}`", word,
+        why=f"it is a text or {kinds.record}",
+        help=respell(word, guess, f"write `{text} is text`, or `{text} is not text`"),
+    )  # fmt: skip
 
 
 def report_per_role(context: TypingContext, map: ir.Expr) -> None:

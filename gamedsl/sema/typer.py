@@ -15,14 +15,17 @@ from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, element, functions, is_comparison
 from gamedsl.ir.builtins_collections import fields_of
+from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.types import (
     BOOL,
     NEVER,
     NONE,
     NUMBER,
     SEAT,
+    TEXT,
     WHOLE,
     Bool,
+    Enum,
     Grid,
     List,
     Never,
@@ -34,19 +37,25 @@ from gamedsl.ir.types import (
     Set,
     Tuple,
     Type,
+    Union,
+    domain,
     fits,
     join,
     plain,
+    range_type,
+    text_or_record,
     valued,
 )
+from gamedsl.ir.values import name_of
 from gamedsl.sema import access
 from gamedsl.sema.application import apply, cells_with_values, clip, fields_with_keys
+from gamedsl.sema.consultations import consult, registered_names
 from gamedsl.sema.graphs import nodes_of_type, wanted_types
 from gamedsl.sema.name_resolution import NameResolver, enums_in, past_bindings
 from gamedsl.sema.named_values import value_of
-from gamedsl.sema.narrow import Facts, facts, key, without
+from gamedsl.sema.narrow import Facts, facts, key, narrowed, without
 from gamedsl.sema.scope import ANY, LetName, Namespace, TypeName, VariableName, report_taken
-from gamedsl.sema.type_errors import report_misfit, require_truth
+from gamedsl.sema.type_errors import report_kind_test, report_misfit, require_truth
 from gamedsl.sema.typing_context import TypingContext, never
 
 MAX_NESTING = 120
@@ -176,9 +185,24 @@ class Typer:
             typed = self.form(node, expected)
         finally:
             context.level -= 1
-        if isinstance(typed.type, Option) and key(node) in context.facts:
-            return replace(typed, type=typed.type.of)
-        return typed
+        type = narrowed(typed.type, key(node), context.facts)
+        if isinstance(type, Union) and key(node):
+            type = self.part_of_union(key(node), type)
+        return typed if type is typed.type else replace(typed, type=type)
+
+    def part_of_union(self, text: str, union: Union) -> Type:
+        """Returns what an expression is where tests before it exclude all names of a type of a
+        union."""
+        context, left = self.context, []
+        for part in union.of:
+            members = part.members if isinstance(part, Enum) else ()
+            names = [name for name in members if not context.declares(name)]
+            gone = (f"{text} != {name}" in context.facts for name in names)
+            if not names or len(names) < len(members) or not all(gone):
+                left.append(part)
+        if not left or len(left) == len(union.of):
+            return union
+        return left[0] if len(left) == 1 else Union(tuple(left))
 
     def form(self, node: ast.Node, expected: Type | None) -> ir.Expr:
         match node:
@@ -200,6 +224,8 @@ class Typer:
                 return self.display(node, expected)
             case ast.Comprehension():
                 return self.comprehension(node, expected)
+            case ast.Map():
+                return self.map(node)
             case _:
                 assert_never(node)
 
@@ -248,13 +274,44 @@ class Typer:
             with self.context.switched_off(is_dead) as wrong:
                 right = self.under(first, node.op == "and", second, None)
                 right = require_truth(self.context, second, right, what)
-            return left if wrong.errors else ir.Logic(BOOL, node.span, node.op, left, right)
+            if wrong.errors:
+                self.context.names.leave_out(second.span)
+                return left
+            return ir.Logic(BOOL, node.span, node.op, left, right)
+        if node.op in ("is", "is not"):
+            return self.kind_test(node)
         operands = self.operands(node)
         if node.op == "neg" and isinstance(node.operands[0], ast.Literal):
             number = operands[0]
             if isinstance(number, ir.Const) and isinstance(number.type, Number):
                 return replace(number, span=node.span, value=-number.value)
         return apply(self.context, node, node.op, operands)
+
+    def kind_test(self, node: ast.Operator) -> ir.Expr:
+        """Types `x is text`, or `x is T` for the record that `x` may be instead of a text."""
+        side, word = node.operands
+        assert isinstance(word, ast.Name)
+        of = self.infer(side)
+        kinds = text_or_record(plain(of.type))
+        if isinstance(of.type, Never):
+            return of
+        declared = self.names.declared.get(word.id)
+        record = declared.type if isinstance(declared, TypeName) else None
+        wanted = TEXT if word.id == "text" else record
+        if isinstance(of.type, Option) and wanted is not None and fits(of.type.of, wanted):
+            none = ir.Const(NONE, node.span, None)
+            return ir.Apply(BOOL, node.span, "!=" if node.op == "is" else "==", (of, none))
+        if kinds is None or (word.id != "text" and record != kinds.record):
+            report_kind_test(self.context, node, of, kinds)
+            return never(node)
+        test: ir.Expr = ir.Apply(BOOL, node.span, "is text", (of,))
+        if word.id == "text":
+            return test if node.op == "is" else ir.Apply(BOOL, node.span, "not", (test,))
+        test = ir.Apply(BOOL, node.span, "not", (test,))
+        if isinstance(of.type, Option):
+            bound = ir.Apply(BOOL, node.span, "!=", (of, ir.Const(NONE, node.span, None)))
+            test = ir.Logic(BOOL, node.span, "and", bound, test)
+        return test if node.op == "is" else ir.Apply(BOOL, node.span, "not", (test,))
 
     def under(self, test: ast.Node, holds: bool, node: ast.Node, wanted: Type | None) -> ir.Expr:
         """Types what is only read if a test holds, or if it does not."""
@@ -297,11 +354,13 @@ class Typer:
         with self.context.switched_off(holds is False) as wrong:
             then = self.under(node.test, True, node.then, expected)
         if wrong.errors:
+            self.context.names.leave_out(node.then.span)
             other = self.under(node.test, False, node.other, expected)
             return other if expected is None else self.fitted(other, expected)
         with self.context.switched_off(holds is True) as wrong:
             other = self.under(node.test, False, node.other, expected or then.type)
         if wrong.errors:
+            self.context.names.leave_out(node.other.span)
             return then if expected is None else self.fitted(then, expected)
         if expected is not None:
             then, other = self.fitted(then, expected), self.fitted(other, expected)
@@ -314,7 +373,10 @@ class Typer:
             type = join(worth.type, others.type)
             then, other = (worth, others) if type is not None else (then, other)
         if type is None and holds is not None:
+            self.context.names.leave_out((node.other if holds else node.then).span)
             return then if holds else other
+        if type is None and self.context.offers:
+            type = self.options_of_both(then.type, other.type)
         if type is None:
             self.problems.add(
                 "GD0305",
@@ -325,6 +387,21 @@ class Typer:
             )
             return never(node)
         return ir.If(type, node.span, test, then, other)
+
+    def options_of_both(self, left: Type, right: Type) -> Type | None:
+        """Returns the type of a list that is one of two, of options of different types; None where
+        an option of one has the name of an option of the other, or they cannot be listed."""
+        parts: list[Type] = []
+        for inner in (element(left), element(right)):
+            for part in inner.of if isinstance(inner, Union) else (inner,):
+                if part is not None and part not in parts:
+                    parts.append(part)
+        lists = [domain(part, self.names.everyone) for part in parts]
+        values = [value for listed in lists for value in listed or ()]
+        known = element(left) is not None and element(right) is not None and None not in lists
+        # at run time `true` is 1, so that names alone do not tell values apart
+        apart = len(set(values)) == len(set(map(name_of, values))) == len(values)
+        return List(Union(tuple(parts))) if known and apart else None
 
     def display(self, node: ast.Display, expected: Type | None) -> ir.Expr:
         """Types a list or tuple written out, each item by the type expected at its place."""
@@ -360,6 +437,46 @@ class Typer:
             inner = joined
         return ir.Build(List(inner, len(items)), node.span, items)
 
+    def map(self, node: ast.Map) -> ir.Expr:
+        """Types a map of constants, by the type or the roles whose names its keys are."""
+        names, problems = self.names, self.problems
+        keys: list[Any] = [k.id if isinstance(k, ast.Name) else _number(k) for k in node.keys]
+        written = Enum("", tuple(map(str, keys)))
+        known = names.enum_with(written)
+        key_type: Type = known if known and {*known.members} == {*keys} else written
+        if {*keys} == {*names.seats}:
+            key_type = SEAT
+        elif all(isinstance(key, int) for key in keys):
+            key_type = range_type(min(keys), max(keys))
+        of: Type = NEVER
+        entries: dict[Any, Any] = {}
+        for name, value in zip(keys, node.values, strict=True):
+            typed = self.infer(value)
+            if isinstance(typed.type, Never):
+                return never(node)
+            joined = join(of, typed.type)
+            if joined is None:
+                problems.add(
+                    "GD0305", "the values of this map have different types", value.span,
+                    why=f"this is {typed.type}, and those before are {of}",
+                )  # fmt: skip
+                return never(node)
+            of = joined
+            if any(isinstance(part, (*ir.PLAY, ir.Local)) for part in ir.walk(typed)):
+                problems.add(
+                    "GD0313", "this must be known before the game starts", value.span,
+                    why="a map in `let` is one of constants",
+                    help="use params and numbers only",
+                )  # fmt: skip
+                return never(node)
+            try:
+                entries[name] = evaluate(typed, Scope(seats=names.seats))
+            except EvaluationError as error:
+                problems.add("GD0401", error.message, error.span, why="no value")
+                return never(node)
+        type = PerSeat(of) if key_type == SEAT else PerValue(key_type, of)
+        return ir.Const(type, node.span, entries)
+
     # calls
 
     def call(self, node: ast.Call, expected: Type | None) -> ir.Expr:
@@ -380,6 +497,9 @@ class Typer:
                 for i, argument in enumerate(node.arguments)
             )
             return self.resolver.let_call(node, let, arguments)
+        consulted = consult(self.context, node, self.infer)
+        if consulted is not None:
+            return consulted
         self.report_unknown_function(node)
         return never(node)
 
@@ -387,7 +507,8 @@ class Typer:
         """Reports the call of a name that is no function, unless its declaration was reported."""
         name, names = node.name.id, self.names
         lets = [n for n, d in names.declared.items() if isinstance(d, LetName)]
-        guess = did_you_mean(name, [*functions(), *lets])
+        registered = registered_names(self.context)
+        guess = did_you_mean(name, [*functions(), *lets, *registered])
         if name in names.broken or (ANY in names.broken and not guess):
             return
         place = names.place(name)
@@ -400,7 +521,12 @@ class Typer:
             help=respell(
                 node.name.span,
                 guess,
-                "to multiply, write `*`" if place else "built-in: " + ", ".join(functions()),
+                "to multiply, write `*`"
+                if place
+                else "allow the Python file that registers it by `--allow-calls FILE.py`, or call "
+                "one of these: " + ", ".join(registered)
+                if registered
+                else "built-in: " + ", ".join(functions()),
             ),
             cause=f"name {name}",
         )
@@ -439,8 +565,9 @@ class Typer:
             return never(node)
         if name == "count" and isinstance(node.arguments[0], ast.Comprehension):
             inner = element(arguments[0].type)
-            if not isinstance(inner, Bool | Never) and node.arguments[0].condition is not None:
+            if not isinstance(inner, Bool | Never) and node.arguments[0].is_conditional:
                 name = "len"
+        arguments = with_elements(name, arguments)
         return apply(self.context, node, name, self.as_sets(node, name, arguments))
 
     def as_sets(
@@ -487,8 +614,8 @@ class Typer:
     def comprehension(self, node: ast.Comprehension, expected: Type | None) -> ir.Expr:
         wanted = element(expected) if expected is not None else None
         with self.each(node.targets, node.source, node.condition) as generator:
-            item = self.infer(node.item, wanted)
-        return ir.Collect(
+            item = self.infer(node.item, expected if node.chained else wanted)
+        collected = ir.Collect(
             List(item.type) if not isinstance(item.type, Never) else NEVER,
             node.span,
             item,
@@ -497,6 +624,9 @@ class Typer:
             generator.condition,
             generator.keyed,
         )
+        if not node.chained or isinstance(item.type, Never):
+            return collected
+        return ir.Apply(item.type, node.span, ir.CHAIN, (collected,))
 
     @contextmanager
     def each(
@@ -552,7 +682,9 @@ class Typer:
             return inner.of
         if count == 2:
             map = source.type
-            key = map.key if isinstance(map, PerValue) else WHOLE
+            key: Type = map.key if isinstance(map, PerValue) else WHOLE
+            if isinstance(key, Enum) and not key.name and key.values is None:
+                key = self.names.enum_with(key) or key
             return (SEAT if isinstance(map, PerSeat) else key, inner)
         if not isinstance(inner, Never):
             self.problems.add(
@@ -563,6 +695,30 @@ class Typer:
                 help="`for i, x in list` numbers the elements; `for x in list` takes each",
             )
         return (NEVER,) * count
+
+
+def with_elements(name: str, arguments: tuple[ir.Expr, ...]) -> tuple[ir.Expr, ...]:
+    """Returns the arguments of a built-in; where it wants to know of what the values of a
+    comprehension are, the elements that it goes through stand beside them."""
+    (values, *more), rule = arguments, BUILTINS[name].rule
+    if more or not isinstance(values, ir.Collect) or rule((values.type,)) is not None:
+        return arguments
+    key = values.targets[0]
+    inner = element(values.source.type)
+    if values.keyed:
+        of = values.source.type
+        inner = SEAT if isinstance(of, PerSeat) else of.key if isinstance(of, PerValue) else WHOLE
+    elif len(values.targets) > 1:
+        return arguments
+    if inner is None or rule((values.type, List(inner))) is None:
+        return arguments
+    item = ir.Local(inner, values.span, key)
+    return values, replace(values, type=List(inner), item=item)
+
+
+def _number(key: ast.Node) -> Any:
+    assert isinstance(key, ast.Literal)
+    return key.value
 
 
 def _is_unpacked(source: Type, inner: Type, count: int) -> bool:

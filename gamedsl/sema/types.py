@@ -1,10 +1,10 @@
 """`types:` sections, and the texts that name a type wherever one is wanted.
 
 A type is a name (`Card`, `role`, `truth`, `integer`, `text`), a text of so many characters
-(`text(80)`), a range, a list of names or numbers, an
-expression over params that gives one, `A | B`, `T or none`, `set of T`, `list of T`, `bag of T`, or
-a map: `{values: …}`, `{cell: …}`, `{nodes: …, edges: …}`, `{fresh: n}`, `{file: …, take: n}`, or a
-record of fields.
+(`text(80)`), a range, a list of names or numbers, an expression over params that gives one,
+`A | B`, `T or none`, `set of T`, `list of T`, `bag of T`, or a map, which may stand in a text too
+(`"text(80) | {keep: 1..3}"`): `{values: …}`, `{cell: …}`, `{nodes: …, edges: …}`, `{fresh: n}`,
+`{file: …, take: n}`, `{per: …, of: …}`, or a record of fields.
 """
 
 from __future__ import annotations
@@ -18,13 +18,15 @@ from gamedsl.diagnostics import Note, Problems
 from gamedsl.diagnostics.fixes import respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.schema.shape import check_part
 from gamedsl.frontend.source import loader
-from gamedsl.frontend.source.compose import check_characters
+from gamedsl.frontend.source.compose import check_characters, compose_part
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
 from gamedsl.ir.types import (
     BOOL,
+    NONE,
     NUMBER,
     SEAT,
     TEXT,
@@ -42,13 +44,15 @@ from gamedsl.ir.types import (
     Union,
     cell_type,
     domain,
+    has_text,
     join,
     range_type,
+    text_or_record,
     walk_types,
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.edges import with_graph
-from gamedsl.sema.scope import Namespace, ParamName, TypeName, report_taken
+from gamedsl.sema.scope import Namespace, ParamName, TypeName, kind_of, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, read_items, report_twice
 
@@ -57,8 +61,18 @@ WORDS: dict[str, Type] = {
 }  # fmt: skip
 """Types that have a name without being declared."""
 
+OTHERS = "others"
+"""The word for all roles but the one that says something, under `per` in `read`."""
+
 FORMS = ("values", "cell", "nodes", "fresh", "file", "take", "per", "of")
 """Keys that make a map something else than a record."""
+
+SPELLINGS = {
+    "bool": "truth", "boolean": "truth", "true": "truth", "false": "truth",
+    "true or false": "truth", "true/false": "truth", "true | false": "truth", "int": "integer",
+    "float": "number", "str": "text", "string": "text",
+}  # fmt: skip
+"""What other languages call these types, and what it is here."""
 
 MAX_TEXT = 1_000_000
 """Characters that a text may be allowed."""
@@ -90,6 +104,18 @@ def is_collection_type(text: str) -> bool:
     return _COLLECTION.match(text) is not None
 
 
+def split_union(text: str) -> list[str]:
+    """Returns the parts of `A | B`; a `|` inside brackets is part of a part."""
+    parts, depth = [""], 0
+    for letter in text:
+        depth += (letter in "([{") - (letter in ")]}")
+        if letter == "|" and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    return parts
+
+
 def part_of(scalar: Scalar, start: int, end: int) -> Scalar:
     """Returns characters `start` to `end` of a scalar, without the blanks around them."""
     text = scalar.text[start:end]
@@ -107,6 +133,9 @@ class Types:
     """Reads types with the names of a game."""
 
     typer: Typer
+    author: str | None = None
+    """The seat whose reply is read, for which `others` are all other roles; empty: any of those
+    who reply; None: no reply is read."""
 
     @property
     def names(self) -> Namespace:
@@ -230,6 +259,9 @@ class Types:
 
     def text(self, scalar: Scalar, name: str) -> TypeName | None:
         text = scalar.text
+        if text in SPELLINGS and text not in self.names.declared:
+            self.report_unknown(text, scalar.span)
+            return None
         if len(_PART.findall(text)) > MAX_PARTS:
             self.problems.add(
                 "GD0420", "this type has too many parts", scalar.span,
@@ -237,11 +269,16 @@ class Types:
                 help="declare a part as a type of its own, and write its name",
             )  # fmt: skip
             return None
+        if text.startswith("{") and text.endswith("}"):
+            written = compose_part(scalar, self.problems)
+            if not isinstance(written, Mapping) or not check_part("type", written, self.problems):
+                return None
+            return self.mapped(written, name)
         if text.endswith(" or none"):
             inner = self.type(part_of(scalar, 0, len(text) - len(" or none")), name)
             return None if inner is None else self.of(Option(inner), scalar.span)
-        if "|" in text:
-            return self.union(scalar)
+        if len(split_union(text)) > 1:
+            return self.union(scalar, name)
         head = _COLLECTION.match(text)
         if head is not None:
             inner = self.type(part_of(scalar, head.end(), len(text)))
@@ -264,14 +301,16 @@ class Types:
         found = constant(scalar, self.typer)
         return self.collection(found[1], found[2], scalar.span, name) if found else None
 
-    def union(self, scalar: Scalar) -> TypeName | None:
+    def union(self, scalar: Scalar, name: str) -> TypeName | None:
         pieces, at = [], 0
-        for piece in scalar.text.split("|"):
+        for piece in split_union(scalar.text):
             pieces.append(part_of(scalar, at, at + len(piece)))
             at += len(piece) + 1
-        parts = [self.type(piece) for piece in pieces]
+        parts = [self.type(piece, name if piece.text[:1] == "{" else "") for piece in pieces]
         sound = tuple(part for part in parts if part is not None)
-        if len(sound) < len(parts) or not self.disjoint(pieces, sound):
+        if len(sound) < len(parts):
+            return None
+        if text_or_record(Union(sound)) is None and not self.disjoint(pieces, sound):
             return None
         return self.of(Union(sound), scalar.span)
 
@@ -283,7 +322,9 @@ class Types:
             if listed is None:
                 self.problems.add(
                     "GD0425", "this part of the type has no list of its values", piece.span,
-                    why=f"{part}, without bounds", help="join finite types, such as `1..5`",
+                    why=f"{part}, without bounds",
+                    help="join one text with one record: `text(80) | {name: type}`"
+                    if any(map(has_text, parts)) else "join finite types, such as `1..5`",
                 )  # fmt: skip
                 return False
             if len(earlier) + len(listed) > MAX_LISTED:
@@ -352,7 +393,9 @@ class Types:
         key_node, of_node = node.get("per"), node.get("of")
         assert key_node is not None
         assert of_node is not None
-        key, of = self.type(key_node), self.field(of_node, name)
+        others = self.author is not None and getattr(key_node, "text", "") == OTHERS
+        key = SEAT if others else self.field(key_node, "")
+        of = self.field(of_node, name)
         if key is None or of is None:
             return None
         keys = domain(key, self.names.seats)
@@ -364,7 +407,25 @@ class Types:
             )  # fmt: skip
             return None
         fields = tuple((name_of(value), of) for value in keys)
+        if others:
+            common = of if isinstance(of, Option) or self.author else Option(of)
+            fields = tuple((v, NONE if v == self.author else common) for v, _ in fields)
         return self.of(Record(name, fields, key), node.span)
+
+    def has_listed_keys(self, node: Mapping) -> bool:
+        """Whether a map is `{per: …, of: …}` for `others`, or for some of the values of a type,
+        such as two of three roles."""
+        key = node.get("per")
+        if key is None or {entry.key.text for entry in node} != {"per", "of"}:
+            return False
+        if getattr(key, "text", "") == OTHERS:
+            return True
+        declared = self.names.declared.get(key.text) if isinstance(key, Scalar) else None
+        found = self.read(key) if isinstance(key, Sequence) else declared
+        if not isinstance(found, TypeName) or not found.choices:
+            return False
+        values = domain(found.type, self.names.seats)
+        return values is not None and len(values) > len(found.choices)
 
     def field(self, node: Node, name: str) -> Type | None:
         """Reads the type of a field. A list of values with gaps, such as `[1, 3, 5]`, is a type of
@@ -534,9 +595,20 @@ class Types:
         if text in self.names.broken:
             return
         known = [n for n, d in self.names.declared.items() if isinstance(d, TypeName)]
-        guess = did_you_mean(text, [*known, *WORDS])
+        guess = SPELLINGS.get(text) or did_you_mean(text, [*known, *WORDS])
         place = self.names.place(guess) if guess else None
         otherwise = "known: " + ", ".join([*known, *WORDS])
+        if text == OTHERS:
+            otherwise, guess = "`others` are those of who says something: write it in `read`", None
+        declared = self.names.declared.get(text)
+        if declared is not None:
+            what, use = kind_of(declared)
+            self.problems.add(
+                "GD0422", f"`{text}` is {what}, and no type", span,
+                why=f"it {use}", notes=(Note(declared.span, "declared here"),),
+                help=otherwise, cause=f"name {text}",
+            )  # fmt: skip
+            return
         if self.names.seats_of(text):
             otherwise = "this is a role: write `role` for all roles, each of which has a value then"
             guess = None

@@ -56,6 +56,10 @@ class TypingContext:
         """Lets that were read where errors are not those of the game: what params switch off."""
         self._set_aside: list[Problems] = []
         """The problems found before those that are collected by themselves."""
+        self.offers = False
+        """Whether options are typed: then a conditional may give some of one type or of another."""
+        self.consults = False
+        """Whether the condition of what is said is typed, which may call registered functions."""
         self.untyped = False
         """Whether state was read that was declared `none` and whose type is not known yet."""
         self.level = 0
@@ -79,6 +83,24 @@ class TypingContext:
         self.facts = facts
         self.me_allowed = me
         self.uses_me = False
+
+    @contextmanager
+    def offering(self) -> Iterator[None]:
+        """Types the options of a decision."""
+        self.offers = True
+        try:
+            yield
+        finally:
+            self.offers = False
+
+    @contextmanager
+    def consulting(self) -> Iterator[None]:
+        """Types the condition of what is said, which may call registered functions."""
+        self.consults = True
+        try:
+            yield
+        finally:
+            self.consults = False
 
     def me(self, span: Span) -> ir.Expr:
         """Returns `me`, and notes that the present expression reads it."""

@@ -23,14 +23,22 @@ NOTHING = ir.Const(NEVER, Span(Source("", ""), 0, 0), None)
 
 
 def syntax(node: Node, problems: Problems) -> ast.Node | None:
-    """Parses a scalar's expression; a sequence is a list of them."""
+    """Parses a scalar's expression; a sequence is a list of them, and a map one of constants."""
     if isinstance(node, Scalar):
         return parse_expression(node, problems)
     if isinstance(node, Sequence):
         items = [syntax(item, problems) for item in node]
         sound = tuple(item for item in items if item is not None)
         return ast.Display(node.span, "list", sound) if len(sound) == len(items) else None
-    raise TypeError("the schema lets no map stand where an expression is wanted")
+    keys: list[ast.Node] = []
+    for entry in node:
+        key, span = entry.key.value, entry.key.span
+        is_number = isinstance(key, int | Fraction) and not isinstance(key, bool)
+        number = ast.Literal(span, int(entry.key.text)) if is_number else None
+        keys.append(number or ast.Name(span, entry.key.text))
+    values = [syntax(entry.value, problems) for entry in node]
+    known = tuple(value for value in values if value is not None)
+    return ast.Map(node.span, tuple(keys), known) if len(known) == len(keys) else None
 
 
 def constant(

@@ -11,9 +11,16 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import ACTOR, EVERYONE, NOBODY, OWNER, Readers
-from gamedsl.ir.types import BOOL, SEAT, List, Record, Type, plain
+from gamedsl.ir.types import BOOL, SEAT, List, Record, Set, Type, is_by_role, plain
 from gamedsl.sema.roles import unknown_role
-from gamedsl.sema.scope import ArgumentName, Declared, LoopName, StateName, VariableName
+from gamedsl.sema.scope import (
+    ArgumentName,
+    Declared,
+    LetName,
+    LoopName,
+    StateName,
+    VariableName,
+)
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import syntax
 
@@ -24,11 +31,17 @@ WORDS = ("all", "owner", "others", "nobody", "actor")
 """What `seen_by` may be besides roles and expressions."""
 
 
-def read_step_readers(node: Node | None, typer: Typer, type: Type | None = None) -> Readers:
+def read_step_readers(
+    node: Node | None, typer: Typer, type: Type | None = None, *, entries: bool = False
+) -> Readers:
     """Reads who sees a value that a step binds, or, in a map, each field of one; fields that are
-    not named are seen by nobody."""
+    not named are seen by nobody. With `entries`, each entry of a record by role has an owner, the
+    role that it is for."""
+    type = plain(type) if type is not None else None
     if not isinstance(node, Mapping):
-        return read_readers(node, typer, variables=True)
+        readers = read_readers(node, typer, variables=True)
+        by_role = entries and type is not None and is_by_role(type)
+        return _by_entry(readers, typer) if by_role and OWNER in readers.locals else readers
     if not isinstance(type, Record):
         typer.problems.add(
             "GD0439", "this value has no fields", node.span,
@@ -51,9 +64,29 @@ def read_step_readers(node: Node | None, typer: Typer, type: Type | None = None)
     return Readers("nobody", fields=tuple(fields), span=node.span)
 
 
+def _by_entry(readers: Readers, typer: Typer) -> Readers:
+    """Returns the readers of a record by role: of each entry, whose owner is the role that it is
+    for."""
+    everyone = typer.names.everyone
+    found = []
+    for place, seat in enumerate(typer.names.seats):
+        own: Readers
+        if readers.test is not None:
+            owner = ir.Const(SEAT, readers.test.span, seat)
+            test = ir.bind_local(readers.test, OWNER, owner)
+            own = Readers("test", test=test, span=readers.span)
+        elif readers.kind == "owner":
+            own = Readers("seats", (seat,), span=readers.span)
+        else:
+            others = tuple(other for other in everyone if other != seat)
+            own = Readers("seats", others, span=readers.span)
+        found.append((place, own))
+    return Readers("nobody", fields=tuple(found), span=readers.span)
+
+
 def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) -> Readers:
-    """Reads who sees all of a value: a word, a role, a list of roles, an expression over `me`, or,
-    where `variables` may be named, one that holds a role."""
+    """Reads who sees all of a value: a word, a role, a list of roles, an expression over `me`, one
+    that gives roles, or, where `variables` may be named, a name that holds roles."""
     names, problems = typer.names, typer.problems
     locals: dict[str, Type] = {w: SEAT for w in (OWNER, ACTOR) if names.anywhere(w) is None}
     if node is None:
@@ -67,6 +100,10 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
         tree = syntax(node, problems)
         if tree is None:
             return EVERYONE
+        with typer.context.collecting() as found:
+            seen_by = typer.expression(tree, me=True, locals=locals)
+        if not found.errors and _may_be_seats(seen_by.type):
+            return Readers("test", test=_is_me(seen_by), span=node.span)
         test = typer.check(tree, BOOL, "`seen_by`", me=True, locals=locals)
         return Readers("test", test=test, span=node.span)
     seats: list[str] = []
@@ -76,15 +113,23 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
         named = names.seats_of(text)
         if isinstance(item, Scalar) and not named:
             known = names.declared.get(text)
-            if text in locals or (variables and _holds_a_seat(known)):
+            if text in locals or (variables and (_holds_seats(known) or _is_let(known))):
                 tree = syntax(item, problems)
                 assert tree is not None
-                held.append(typer.expression(tree, me=True, locals=locals))
+                value = typer.expression(tree, me=True, locals=locals)
+                if _may_be_seats(value.type):
+                    held.append(value)
+                    continue
+            elif not text.isidentifier():
+                tree = syntax(item, problems)
+                if tree is None:
+                    return EVERYONE
+                held.append(typer.check(tree, SEAT, "who sees it", me=True, locals=locals))
                 continue
         if not named:
             held_by = names.declared.get(text) if not variables else None
             help = "write `owner` for who acts in this step, or an expression over `me`"
-            if _holds_a_seat(held_by):
+            if _holds_seats(held_by):
                 help = f"write an expression over `me`: `seen_by: me == {text}`"
             elif not variables:
                 help = "write `per: role` and `seen_by: owner`, or an expression over `me`"
@@ -95,7 +140,7 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
         return Readers("seats", ordered, span=node.span)
     me = ir.Me(SEAT, node.span)
     held += [ir.Const(SEAT, node.span, seat) for seat in ordered if len(ordered) == 1]
-    parts: list[ir.Expr] = [ir.Apply(BOOL, seat.span, "==", (me, seat)) for seat in held]
+    parts = [_is_me(value) for value in held]
     if len(ordered) > 1:
         listed = ir.Const(List(SEAT, len(ordered)), node.span, ordered)
         parts.append(ir.Apply(BOOL, node.span, "in", (me, listed)))
@@ -125,10 +170,26 @@ def has_owner(
     return all(has_owner(inner, name, span, owned, problems, help, acts=acts) for inner in fields)
 
 
-def _holds_a_seat(declared: Declared | None) -> bool:
-    """Whether a name is a variable that holds one role."""
+def _is_me(value: ir.Expr) -> ir.Expr:
+    """Returns the test that a role is `me`, or that `me` is among several."""
+    me, op = ir.Me(SEAT, value.span), "==" if plain(value.type) == SEAT else "in"
+    return ir.Apply(BOOL, value.span, op, (me, value))
+
+
+def _may_be_seats(type: Type) -> bool:
+    """Whether a value of a type is a role, or a list or set of roles."""
+    kind = plain(type)
+    return kind == SEAT or (isinstance(kind, List | Set) and kind.of == SEAT)
+
+
+def _is_let(declared: Declared | None) -> bool:
+    return isinstance(declared, LetName) and not declared.slot
+
+
+def _holds_seats(declared: Declared | None) -> bool:
+    """Whether a name is a variable that holds a role, or a list or set of roles."""
     if isinstance(declared, VariableName):
-        return plain(declared.type) == SEAT and not declared.joint
+        return _may_be_seats(declared.type) and not declared.joint
     if not isinstance(declared, StateName | LoopName | ArgumentName):
         return False
-    return plain(declared.type) == SEAT
+    return _may_be_seats(declared.type)

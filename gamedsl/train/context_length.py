@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, cast
 
 from gamedsl.bounds.programs import UnboundedError
 from gamedsl.diagnostics import Problems
+from gamedsl.ir.game import GameIR
 from gamedsl.players.model_replies import AROUND, query_of
 from gamedsl.players.random import RandomPlayer
 from gamedsl.policies.base import Message
@@ -71,8 +72,8 @@ def check_context(
         f"a prompt and its reply can have about {found.most:,} tokens, and `{found.model}` reads "
         f"{int(found.limit):,}",
         step.span, why=f"asked of {found.seat}",
-        help="give the role a window (`history: {" + found.seat + ": {last: 4}}`), lower"
-        " `max_tokens` or how often this is asked, or take a model that reads more",
+        help=f"{_shorter_window(game.ir, found.seat)}lower `max_tokens` or how often this is asked,"
+        " or take a model that reads more",
         witness=(
             f"earlier replies: at most {found.replies:,}, by the form of the game",
             f"rules, names and options: {found.rest:,}, in {PLAYS} games of random play",
@@ -80,6 +81,17 @@ def check_context(
         ),
     )  # fmt: skip
     return found
+
+
+def _shorter_window(ir: GameIR, seat: str) -> str:
+    """Returns the advice to give the role of a seat a window, or one of fewer turns; empty where
+    its window can be no shorter."""
+    window = ir.windows.get(seat)
+    last = 4 if window is None else min(4, (window.last or 1) // 2)
+    if not last:
+        return ""
+    what = "a window" if window is None else "a shorter window"
+    return f"give the role {what} (`history: {{{ir.role_of[seat]}: {{last: {last}}}}}`), "
 
 
 def largest(game: Game, recipe: Recipe, policy: Writing) -> Context | None:

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from gamedsl.collector import collector_paused
 from gamedsl.policies.base import Policy
 from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
@@ -37,9 +38,10 @@ def optimizer_of(policy: Policy, seating: SeatAssignment, recipe: Recipe) -> tor
                         for p in policy.parameters(name)], SHARE: share}
             for share in dict.fromkeys(shares.values())
         ]  # fmt: skip
-    optimizer = torch.optim.AdamW(
-        groups, lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
-    )
+    with collector_paused():  # the first optimizer of a process imports torch._dynamo
+        optimizer = torch.optim.AdamW(
+            groups, lr=recipe.lr, betas=recipe.betas, weight_decay=recipe.weight_decay
+        )
     set_lr(optimizer, recipe.lr)
     return optimizer
 

@@ -28,6 +28,7 @@ from typing import Any
 
 import yaml
 
+from gamedsl.calls.files import files_of
 from gamedsl.policies.base import Policy
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import TokenCounter
@@ -326,6 +327,7 @@ def create(
             "rendering_hash": game.ir.rendering_hash,
             "rows": game.ir.rows,
             "wording": game.ir.wording,
+            **_calls(game),
             "model": recipe.model_names(game.ir),
             **({"models": models} if len(set(models.values())) > 1 else {}),
             "seed": recipe.seed,
@@ -334,6 +336,13 @@ def create(
             "versions": versions(),
         }, tokenizer)  # fmt: skip
     return run
+
+
+def _calls(game: Game) -> dict[str, Any]:
+    """Returns the files of functions that a game calls, with their hashes, if there are any."""
+    files = files_of(game.ir.functions)
+    found = [{"file": str(f.path.resolve()), "sha256": f.digest} for f in files]
+    return {"calls": found} if found else {}
 
 
 def _fill(
@@ -383,8 +392,7 @@ def _claim(out: Path | None, name: str) -> RunFolder:
     """Makes a folder; one that is not named is claimed by making it, against other processes
     too."""
     if out is not None:
-        if not _has_room(out):
-            raise _taken(out)
+        require_room(out)
         writer.make_folder(out)
         return RunFolder(out)
     runs = Path("runs")
@@ -410,18 +418,19 @@ def _has_room(out: Path) -> bool:
     return not names or left
 
 
+def require_room(out: Path) -> None:
+    """Raises TrainError where no new run can be made in a folder, which holds something."""
+    if not _has_room(out):
+        raise TrainError(
+            f"`{out}` exists and is not empty",
+            f"choose another --out, or go on with it: gamedsl train --resume {out}",
+        )
+
+
 def _check_empty(out: Path) -> None:
     """Raises TrainError where another process made a run in a folder meanwhile."""
-    if not _has_room(out):
-        raise _taken(out)
+    require_room(out)
     drop_partial(out)
-
-
-def _taken(out: Path) -> TrainError:
-    return TrainError(
-        f"`{out}` exists and is not empty",
-        f"choose another --out, or go on with it: gamedsl train --resume {out}",
-    )
 
 
 def write_adapters(run: RunFolder, policy: Policy) -> None:

@@ -9,12 +9,14 @@ the policy as it is now, because `forget` is called at every update.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 
 from gamedsl.policies.base import Policy, Query
-from gamedsl.policies.prefix_tree import pack
+
+if TYPE_CHECKING:
+    import torch
 
 GRAPH_TOKENS = 2048
 """Distinct tokens whose graph is kept; a graph costs about 1 MB a token in a model of 135M."""
@@ -85,4 +87,6 @@ def distinct_tokens(policy: Policy, queries: Sequence[Query]) -> int:
     once)."""
     if not queries:
         return 0
+    from gamedsl.policies.prefix_tree import pack
+
     return len(pack([(query.adapter, policy.encode(query)) for query in queries]))

@@ -50,8 +50,8 @@ def writer(policy: Policy) -> Writing:
 
 def check_calls(game: Game) -> None:
     """Raises TrainError where a function that the game calls cannot run on this machine."""
-    for call in walk_steps(game.ir.turns):
-        function = lookup(call.function) if isinstance(call, Call) else None
+    for name in sorted(game.ir.functions):
+        function = lookup(name)
         missing = None if function is None else function.missing_here()
         if function is not None and missing is not None:
             raise TrainError(f"`{function.name}` cannot run here: {missing}", "see docs/calls.md")

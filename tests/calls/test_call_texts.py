@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gamedsl.calls import texts
 from gamedsl.calls.registry import CallError, lookup
+from gamedsl.calls.search import MAX_SEARCHED
 from gamedsl.calls.texts import MAX_TEXT, exact, matches, names
 
 EXACT: list[tuple[str, Any, bool]] = [
@@ -121,3 +122,34 @@ def test_no_text_breaks_them(text: str, other: str) -> None:
 @given(st.lists(st.sampled_from(["cat", "box", "ice", "cream", "a"]), max_size=8))
 def test_names_is_the_search_for_whole_words(said: list[str]) -> None:
     assert names(" ".join(said), "ice cream") is (" ice cream " in f" {' '.join(said)} ")
+
+
+FACTS = ("The tower of Ardel is high.", "The tower of Brome", "A bridge", "", "Ardel: a tower")
+
+
+@pytest.mark.parametrize(
+    ("query", "most", "found"),
+    [
+        ("tower", 5, (0, 1, 4)),
+        ("the TOWER of ardel?", 5, (0, 1, 4)),
+        ("bridge tower", 5, (2, 0, 1, 4)),
+        ("Ardel tower", 1, (0,)),
+        ("tower tower tower bridge", 2, (2, 0)),
+        ("towers", 5, ()),
+        ("", 5, ()),
+        ("tower", 0, ()),
+        ("tower", -1, ()),
+        ("tower " * 9_000, 5, ()),
+    ],
+)
+def test_search_ranks_texts_by_telling_words(query: str, most: int, found: tuple[int, ...]) -> None:
+    search = lookup("search")
+    assert search is not None
+    assert search.call(query=query, texts=FACTS, most=most) == tuple(FACTS[at] for at in found)
+
+
+def test_search_is_bounded() -> None:
+    search = lookup("search")
+    assert search is not None
+    with pytest.raises(CallError, match="more than 500,000 characters"):
+        search.call(query="a", texts=["a" * (MAX_SEARCHED // 2 + 1)] * 2, most=1)

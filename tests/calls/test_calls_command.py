@@ -70,6 +70,7 @@ def test_describes_one_function_in_json(capsys: pytest.CaptureFixture[str]) -> N
             "pure": False,
             "version": 3,
             "time_limit": 0.5,
+            "in_valid": False,
             "on_timeout": {"words": 0},
             "shipped": False,
             "missing_here": None,

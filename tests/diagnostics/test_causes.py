@@ -283,3 +283,11 @@ def test_what_may_be_none_is_compared(name: str, tmp_path: Path) -> None:
 def test_what_is_written_instead_is_right(name: str, tmp_path: Path) -> None:
     (found,) = errors(CAUSES[name][0], tmp_path)
     assert errors(apply_edits(found.span.source.text, found.edits), tmp_path) == []
+
+
+def test_remedy_uses_an_earlier_show() -> None:
+    path = Path(__file__).parent / "cases" / "game" / "stored_though_it_is_shown.yaml"
+    told, untold, entry = compile_file(path).diagnostics
+    assert entry.help == "read `hands` instead, where `hand` stands, which tells it"
+    assert told.help.startswith("read `told` instead, which tells it")
+    assert "`- {show: card, as: known_card, seen_by: all}`" in untold.help

@@ -72,6 +72,19 @@ def test_the_python_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
     assert "30 plays" in out
 
 
+def test_the_word_game_of_the_python_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    pages = [text for page, text in blocks("python") if page == "python.md"]
+    start = next(i for i, text in enumerate(pages) if "HAGGLE" in text)
+    code = "\n".join(["import gamedsl", *pages[start : start + 2]])
+    exec(compile(code, "python.md", "exec"), {})
+    out = capsys.readouterr().out.splitlines()
+    told = re.findall(r"^print\(.*?\)(?:  # (.*))?$", code, re.MULTILINE)
+    assert len(out) == len(told) == 7
+    for shown, comment in zip(out, told, strict=True):
+        assert comment in ("", shown) or comment.startswith("what was wrong"), shown
+    assert out[5] == "[('buyer', 'missing', False), ('buyer', 'value', True)]"
+
+
 def test_the_page_of_players_runs(capsys: pytest.CaptureFixture[str]) -> None:
     pages = [text for page, text in blocks("python") if page == "players.md"]
     exec(compile("\n".join(pages), "players.md", "exec"), {})

@@ -16,7 +16,7 @@ from tests.faults.corpus import Fault, checked, faults, write
 CODES = (*(f"GD044{number}" for number in range(8)), "GD0508")
 FAULTS = tuple(fault for fault in faults() if fault.code in CODES)
 
-STEP = re.compile(r"read `([^`]+)` instead: `- (\{show: .+?\})`")
+STEP = re.compile(r"read `([^`]+)` instead(?: of `[^`]+`)?: `- (\{show: .+?\})`")
 
 Said = Callable[[Fault], list[Diagnostic]]
 

@@ -264,7 +264,11 @@ def _wrong_action(decision: Decision, name: str, text: str) -> str:
         return "" if named else "the label is not in the reply"
     if decision.schema is None:
         return "" if name in text else "the text is not in the reply"
-    fits = jsonschema.Draft202012Validator(decision.schema).is_valid(_as_numbers(json.loads(name)))
+    data = _as_numbers(json.loads(name))
+    if decision.said.form == "tool":  # the name has every tool, those that are not called as null
+        ((tool, arguments),) = ((tool, given) for tool, given in data.items() if given is not None)
+        data = {"name": tool, "arguments": arguments}
+    fits = jsonschema.Draft202012Validator(decision.schema).is_valid(data)
     return "" if fits else "not of the type"
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 
 import pytest
@@ -36,17 +35,12 @@ def _run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-@cache
-def _replayed() -> dict[str, list[str]]:
+def test_kept_inputs_stay_mended() -> None:
+    """All in one test: each process that replays them takes as long as the replays of many."""
     done = _run("--replay", *KEPT)
     found: dict[str, list[str]] = json.loads(done.stdout)
-    return found
-
-
-@pytest.mark.parametrize("kept", KEPT)
-def test_a_kept_input_stays_mended(kept: str) -> None:
-    kind, detail = _replayed()[kept]
-    assert kind == "clean", detail
+    assert list(found) == KEPT
+    assert {kept: detail for kept, (kind, detail) in found.items() if kind != "clean"} == {}
 
 
 def _find_nothing(name: str, inputs: int) -> None:

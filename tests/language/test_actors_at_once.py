@@ -38,7 +38,7 @@ def test_those_whom_the_expression_gives_act(tmp_path: Path) -> None:
     assert [d.seat for d in episode.decisions] == ["ann"]
     episode.step({"ann": gamedsl.Action("high")})
     assert [d.seat for d in episode.decisions] == ["bob", "cal"]
-    assert "each of the players other than mover chooses its vote at the same time" in str(
+    assert "each of the players other than mover makes its choice (vote) at the same time" in str(
         episode.decisions[0].messages
     )
     assert "All who are asked choose at the same time." in str(episode.decisions[0].messages)

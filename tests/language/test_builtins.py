@@ -34,6 +34,7 @@ types:
   Size: [small, large]
   Rank: {values: {ten: 10, jack: 10, ace: 11}}
 state:
+  note: {of: "text(9) | {number: 1..3}"}
   board: {grid: [2, 2], of: Size or none, neighbors: square}
   hand: {list: 0..9, start: "[3, 1, 3]", at_most: 5}
   score: {per: role, start: 2}

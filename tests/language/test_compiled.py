@@ -159,7 +159,7 @@ def test_ir_of_another_form_is_refused(game: str) -> None:
     whole = json.dumps(encode(gamedsl.load(game).ir))
     random = Random(16)
     reasons = []
-    for _ in range(300):
+    for _ in range(150):
         content = json.loads(whole)
         holder, key = random.choice(_places(content))
         holder[key] = random.choice(ODD)
@@ -167,7 +167,7 @@ def test_ir_of_another_form_is_refused(game: str) -> None:
             assert decode(content).hash
         except MalformedIR as error:
             reasons.append(str(error))
-    assert len(reasons) > 100
+    assert len(reasons) > 50
     assert all("is wanted" in reason for reason in reasons)
 
 

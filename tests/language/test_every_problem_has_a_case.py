@@ -66,4 +66,4 @@ def test_every_report_is_reached(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     bounds.test_records_of_records_are_bounded(tmp_path)
     bounds.test_stages_of_stages_are_bounded(tmp_path)
     missing = sorted(f"{Path(file).name}:{line}" for file, line in wanted - reached)
-    assert missing == []
+    assert not missing, " ".join(missing)

@@ -145,3 +145,27 @@ def test_a_range_is_no_part_of_the_hash(tmp_path: Path) -> None:
         "      - {do: total += size * k, if: give.ann == yes}\npayoffs: total\n"
     ))  # fmt: skip
     assert gamedsl.load(path).ir.rules_hash.startswith("66924b8ac9f4d181")
+
+
+SHOWN_BEHIND = """
+game: case
+roles: {{player: {count}}}
+turns:
+  - {{draw: card, per: role, from: 1..3, seen_by: owner}}
+  - {{show: card.player_1, as: told, seen_by: player_1}}
+  - each: x in roles
+    turns:
+      - {{show: "card[x]", as: told, seen_by: {readers}}}
+  - {{role: all, choose: bid, from: [left, right], if: told > 1}}
+payoffs: 0
+"""
+
+
+@pytest.mark.parametrize("count", [3, 6])
+def test_what_each_pass_shows_is_known_behind_it(count: int, tmp_path: Path) -> None:
+    """Of one variable the first `show` is for one role, and that of each pass for all."""
+    path = tmp_path / "case.yaml"
+    for readers, codes in (("all", set()), ("x", {"GD0440"}), ("me != x", {"GD0440"})):
+        path.write_text(SHOWN_BEHIND.format(count=count, readers=readers).lstrip())
+        found = compile_file(path).diagnostics
+        assert {one.code for one in found if one.severity == "error"} == codes, readers

@@ -8,6 +8,8 @@ import pytest
 
 import gamedsl
 from gamedsl import cli
+from gamedsl.analysis.history_sample import HistorySample
+from gamedsl.compiler import compile_file
 from gamedsl.players import open_player
 from gamedsl.players.base import PlayerError, play
 
@@ -64,3 +66,71 @@ def test_random_players_say_what_is_valid(file: str) -> None:
 def test_players_of_closed_games_are_refused(spec: str, file: str) -> None:
     with pytest.raises(PlayerError, match="something is said"):
         open_player(spec, gamedsl.load(file), seed=0)
+
+
+WHISPERED = """
+game: case
+roles: [ann, bob, cal]
+turns:
+  - {draw: x, per: role, from: 0..2, seen_by: owner}
+  - {WHO, say: note, max_tokens: 10, if: x.me != 1, seen_by: owner}
+  - {role: all, say: word, max_tokens: 10}
+  - {role: all, choose: vote, from: [yes, no]}
+payoffs: 0
+""".lstrip()
+
+
+@pytest.mark.parametrize("who", ["each: roles", "role: all"])
+def test_examples_follow_from_what_authors_know(who: str, tmp_path: Path) -> None:
+    path = tmp_path / "case.yaml"
+    path.write_text(WHISPERED.replace("WHO", who), encoding="utf-8")
+    result = compile_file(path)
+    assert result.ir is not None
+    assert not result.diagnostics
+    sample = HistorySample(result.ir)
+    shared = [members for members in sample.sets.values() if len(members) > 1]
+    said = [members for members in shared if members[0][1].step == "word"]
+    secrets = [[node.state.variables["x"] for node, _ in members] for members in said]
+    assert any(one != others[0] for others in secrets for one in others)
+    for members in shared:
+        assert len({ask.legal for _, ask in members}) == 1
+
+
+def test_reply_refused_by_a_secret_has_a_witness(tmp_path: Path) -> None:
+    path = tmp_path / "case.yaml"
+    rest = "{role: all, say: guess, read: {n: 0..2}, valid: guess.me.n != x.bob}"
+    text = WHISPERED.replace("WHO", "role: all")
+    path.write_text(text.replace("{role: all, say: word, max_tokens: 10}", rest), encoding="utf-8")
+    [found] = compile_file(path).diagnostics
+    assert found.code == "GD0440"
+    assert "but what it may say differs: " in found.witness[-1]
+
+
+def test_a_condition_beside_say_is_of_each_role(tmp_path: Path) -> None:
+    """Who speaks, who sees it and what prompts say of it; with readers by field, `valid`, silence
+    and referees."""
+    path = tmp_path / "case.yaml"
+    path.write_text(
+        "game: case\nroles: [ann, bob, cal]\nreferees: {judge: 2}\nturns:\n"
+        "  - {draw: x, per: role, from: 0..2, seen_by: all}\n"
+        "  - {role: all, say: note, read: {who: role, why: text(20)}, if: x.me != 1,\n"
+        "     seen_by: {who: all, why: owner}, valid: note.me.who != me}\n"
+        "  - {role: [judge], say: verdict, max_tokens: 9, if: me == judge_2}\n"
+        "  - {role: all, choose: vote, from: [yes, no], if: note.me != none}\n"
+        "payoffs: 0 if note.me == none else 1\non_invalid: {then: skip}\n",
+        encoding="utf-8",
+    )
+    assert not compile_file(path).diagnostics
+    episode = gamedsl.load(path).env().reset(0, chance="asked")
+    for drawn in (0, 1, 2):
+        episode.draw(drawn)
+    assert [d.seat for d in episode.decisions] == ["ann", "cal"]
+    assert "All who are asked reply at the same time." in str(episode.decisions[0].messages)
+    episode.step({"ann": '{"who": "bob", "why": "so"}', "cal": '{"who": "cal", "why": "so"}'})
+    assert [d.seat for d in episode.decisions] == ["judge_2"]
+    assert "so" not in episode.information("judge_2")
+    assert episode.information("bob").endswith("ann.note=who=bob, cal.note=who=none]")
+    episode.step({"judge_2": "fine"})
+    assert [d.seat for d in episode.decisions] == ["ann"]
+    episode.step({"ann": gamedsl.Action("yes")})
+    assert episode.payoffs == {"ann": 1, "bob": 0, "cal": 0}

@@ -190,7 +190,9 @@ def test_symmetry_of_a_large_game_is_undecided(tmp_path: Path) -> None:
 # reachability
 
 
-def test_unreachable_reports_need_whole_enumeration(tmp_path: Path) -> None:
+def test_what_random_plays_never_meet_is_noted(tmp_path: Path) -> None:
+    """As what never happens is in a game that is gone through; a condition that was read and did
+    not hold is left to the report."""
     rules = (
         "roles: [left, right]\nturns:\n  - repeat: %d\n    turns:\n"
         "      - {role: left, choose: call, from: 1..3}\n"
@@ -202,9 +204,17 @@ def test_unreachable_reports_need_whole_enumeration(tmp_path: Path) -> None:
     assert {d.severity for d in small.diagnostics} == {"warning"}
     assert proof(small, "reachable").grade == "refuted"
     large = checked(rules % 20, tmp_path)
-    assert large.diagnostics == []
+    assert [(d.code, d.severity) for d in large.diagnostics] == [("GD0473", "note")]
+    assert large.diagnostics[0].message == "the choice `answer` was never met"
+    assert "random plays" in large.diagnostics[0].why
     assert proof(large, "reachable").grade == "sampled"
+    assert proof(large, "reachable").codes == ("GD0473",)
     assert len(proof(large, "reachable").witness) == 2
+    told = rules.replace(
+        "{role: right, choose: answer, from: 1..3, if: call > 3}",
+        "{show: call, as: answer, if: call > 3}",
+    )
+    assert not checked(told % 20, tmp_path).diagnostics
 
 
 def test_coverage_of_generated_games_uses_the_interpreter(tmp_path: Path) -> None:

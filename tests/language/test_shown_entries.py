@@ -63,7 +63,7 @@ def test_each_role_is_told_its_own_entry(tmp_path: Path) -> None:
     assert episode.information("player_1") == "player_1 [player_1.card=2, player_1.got={1}]"
     assert episode.information("player_3") == "player_3 [player_3.card=3, player_3.got={2}]"
     (message,) = (d.messages for d in episode.decisions if d.seat == "player_2")
-    assert "got for player_2: {3}." in str(message)
+    assert "got for player_2: 3." in str(message)
     assert "Each player is told its got: its incoming." in str(message)
 
 

@@ -44,6 +44,13 @@ SILENT = {
         "actions: {up: {}, down: {}, stay: {when: n > 5 and me == ann}}\n"
         "turns: [{role: all, choose: move, from: actions}]\npayoffs: 0\n"
     ),
+    "a let that only a step reads": (
+        "let: {cost: 3}\nTURNS  - {pay: payoffs, value: cost - fee, if: fee != none}\npayoffs: 0\n"
+    ),
+    "state that only a branch reads": (
+        "state: {spent: 0}\nTURNS  - do: spent += 1\n"
+        "payoffs: 1 if fee == none else spent - fee\n"
+    ),
     "an end": "end: n > 5 and move.ann == up\nTURNSpayoffs: 0\n",
     "the end of a loop": (
         "turns:\n  - repeat: 2\n    until: n > 5 and move.ann == up\n"

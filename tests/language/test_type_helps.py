@@ -35,11 +35,13 @@ def refused(folder: Path, **parts: str) -> str:
 
 
 def test_a_list_has_no_best_role(tmp_path: Path) -> None:
-    help = refused(tmp_path, WINNER="argmax(bid[r] for r in roles)")
-    assert "`argmax(own)`" in help
-    path = tmp_path / "bids.yaml"
-    path.write_text(FILE.replace("FROM", "Word").replace("WINNER", "argmax(own)"), encoding="utf-8")
-    gamedsl.load(path)
+    help = refused(tmp_path, WINNER='"argmax([bid[r] for r in roles] if true else [])"')
+    for text in ("argmax(own)", "argmax(bid[r] for r in roles)"):
+        assert f"`{text}`" in help
+        path = tmp_path / "bids.yaml"
+        written = FILE.replace("FROM", "Word").replace("WINNER", text)
+        path.write_text(written, encoding="utf-8")
+        gamedsl.load(path)
 
 
 def test_lists_of_two_types_have_no_union(tmp_path: Path) -> None:

@@ -128,6 +128,20 @@ def bargaining_in_words(decision: gamedsl.Decision) -> str:
     return json.dumps({"message": "What do you say?", "keep": keep})
 
 
+def deal_or_no_deal(decision: gamedsl.Decision) -> str:
+    """Says what it would keep; the other divides so, or does not hold to it."""
+    (pool,) = heard(decision, "pool")
+    counts = [int(count) for count in pool.split(",")]
+    keep = [count // 2 for count in counts]
+    if asked(decision) == "line" and decision.seat == "ann":
+        return "Let me have half of each, rounded down."
+    if decision.seat == "bob":
+        keep = [count - half for count, half in zip(counts, keep, strict=True)]
+    if asked(decision) == "answer" and sum(counts) == 5:
+        return "null"
+    return json.dumps({"keep": dict(zip(("book", "hat", "ball"), keep, strict=True))})
+
+
 def writing_contest(decision: gamedsl.Decision) -> str:
     """A judge takes what it reads first, but for one in some scenes."""
     if decision.role != "judge":
@@ -143,7 +157,7 @@ SCRIPTS: dict[str, Script] = {
     "twenty_questions": twenty_questions,
     "twenty_questions_by_attributes": by_attributes, "guess_in_words": guess_in_words,
     "proposer_solver": proposer_solver, "generator_judge": generator_judge,
-    "bargaining_in_words": bargaining_in_words,
+    "bargaining_in_words": bargaining_in_words, "deal_or_no_deal": deal_or_no_deal,
 }  # fmt: skip
 
 

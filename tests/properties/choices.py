@@ -130,7 +130,7 @@ class Choices(Expressions):
         budget.spend(count**at_once)
         if self.forgets and is_fixed(source) and self.chance(60):
             return self.knowing(step, actors, joint)
-        guarded = self.guard(step, acting, readers, who)
+        guarded = self.guard(step, acting, readers, who, actors if joint else ())
         self.bind_choice(name, kind, readers, actors, joint, always and not guarded)
         return step
 
@@ -302,15 +302,20 @@ class Choices(Expressions):
             step["seen_by"] = some[0] if len(some) == 1 else list(some)
         return some, "all" if set(some) == set(self.seats) else some
 
-    def guard(self, step: Step, acting: tuple[str, ...], readers: Readers, who: str) -> bool:
-        """Perhaps put a condition on a step; whether there is one."""
+    def guard(
+        self, step: Step, acting: tuple[str, ...], readers: Readers, who: str,
+        joint: tuple[str, ...] = (),
+    ) -> bool:  # fmt: skip
+        """Perhaps put a condition on a step; whether there is one. `joint` are those who act in it
+        at once, each with a condition of its own."""
         if not self.chance(25):
             return False
+        acting = joint or acting
         eye = Eye("all", acting)
         if isinstance(readers, tuple) and readers == (who,):
             eye = Eye(who)
-        elif readers == "owner" and acting and who == "me" and self.chance(60):
-            eye = Eye("me", acting)
+        elif step.get("seen_by") in ("owner", "nobody") and acting and who == "me":
+            eye = Eye("me" if self.chance(60) else "all", acting)
         test = self.truth(eye)
         if test is not None:
             step["if"] = test

@@ -101,6 +101,18 @@ class Declarations(Protocols):
                 kind = Enum(name, tuple(f"{name.lower()}_{i + 1}" for i in range(count)))
         self.sections.types[name] = written
         self.types.append((name, kind))
+        if way == "enum" and isinstance(kind, Enum) and self.chance(60):
+            self.grouping(kind)
+
+    def grouping(self, kind: Enum) -> None:
+        """Constants of an enum's names: lists in a list, and a map of each to some."""
+        groups, near = self.fresh("groups"), self.fresh("near")
+        names = [*kind.members]
+        lists = [self.some(names, 1, len(names)) for _ in range(self.number_in(1, 3))]
+        maps = {name: self.some(names, 1, len(names)) for name in names}
+        at, other = (self.pick([self.sections.params, self.sections.let]) for _ in range(2))
+        at[groups], other[near] = lists, maps
+        self.groupings[kind] = groups, near
 
     def valued(self, name: str) -> tuple[dict[str, Any], Enum]:
         """Names with values, of which some may be equal."""

@@ -18,6 +18,7 @@ from tests.properties.kinds import (
     Role,
     Share,
     Subset,
+    Text,
     Truth,
     Var,
     Whole,
@@ -39,6 +40,8 @@ class Expressions:
         self.seats: tuple[str, ...] = ()
         self.vars: list[Var] = []
         self.lets: list[Var] = []
+        self.groupings: dict[Enum, tuple[str, str]] = {}
+        """Of an enum, the name of a list of lists of its names, and of a map of each to some."""
         self.locals = 0
         self.bold = False
         """Whether expressions may have no value in some play."""
@@ -109,7 +112,7 @@ class Expressions:
     def _parts(
         self, var: Var, text: str, owner: str | None, sure: bool, eye: Eye
     ) -> Iterator[Entry]:
-        if self.may_read(var.readers, eye, owner):
+        if self.may_read(var.readers, eye, owner) and is_compared(var.kind):
             yield text, var.kind, sure
         if isinstance(var.kind, Record):
             given = dict(var.fields) or dict.fromkeys(dict(var.kind.fields), var.readers)
@@ -122,7 +125,7 @@ class Expressions:
                         yield f"{text}.{field}[{keys.members[0]}]", of, sure
                         if keys.members[1].isidentifier():
                             yield f"{text}.{field}.{keys.members[1]}", of, sure
-                    case Subset():
+                    case Subset() | Text():
                         pass
                     case _:
                         yield f"{text}.{field}", kind, sure
@@ -133,7 +136,7 @@ class Expressions:
             var
             for var in (*self.vars, *self.lets)
             if var.per == "role" and var.shape == "value" and var.joint and not var.fields
-            and not var.suffix and set(var.seats) == set(self.seats)
+            and not var.suffix and set(var.seats) == set(self.seats) and is_compared(var.kind)
             and (var.readers == "all" or eye.who == "referee")
         ]  # fmt: skip
 
@@ -153,7 +156,7 @@ class Expressions:
             var
             for var in self.vars
             if var.bound and var.per is None and var.shape == "value" and not var.fields
-            and self.may_read(var.readers, eye)
+            and is_compared(var.kind) and self.may_read(var.readers, eye)
         ]  # fmt: skip
 
     # values
@@ -251,9 +254,16 @@ class Expressions:
 
     def _summed(self, text: str) -> str:
         self.locals += 1
-        x = f"x{self.locals}"
+        x, y = f"x{self.locals}", f"y{self.locals}"
         test = f" if {x} {self.pick(ORDERS)} {self.number_in(0, 3)}" if self.chance(50) else ""
-        return f"sum({x} for {x} in {text}{test})"
+        if self.chance(60):
+            return f"sum({x} for {x} in {text}{test})"
+        over = self.pick([text, f"0..{self.number_in(1, 2)}", f"[{x}, 1 - {x}]"])
+        more = f" if {y} != {x}" if self.chance(40) else ""
+        word = self.pick(["sum", "count", "size"])
+        item = f"{y} > {x}" if word == "count" else f"{x} - {y}"
+        loops = f"for {x} in {text}{test} for {y} in {over}{more}"
+        return f"{word}([{item} {loops}])" if word == "size" else f"{word}({item} {loops})"
 
     def _counted(self, var: Var) -> str:
         if self.chance(40):
@@ -284,6 +294,10 @@ class Expressions:
             options.append(lambda t=text, v=var: self._on_grid(t, v))
         for var in self.with_past(eye):
             options.append(lambda v=var: f"prev({v.name}) == {self.literal(v.kind)}")
+        for kind in self.groupings:
+            for text, found, sure in self.entries(eye):
+                if sure and found == kind:
+                    options += [lambda t=text, k=kind: self._grouped(t, k)] * 4
         if not options:
             return None
         test = self.pick(options)()
@@ -293,6 +307,23 @@ class Expressions:
             return f"not ({test})"
         more = self.truth(eye, depth - 1)
         return f"{test} {self.pick(['and', 'or'])} {more}"
+
+    def _grouped(self, text: str, kind: Enum) -> str:
+        """A test of a name by a constant list of lists of names, or a map of names to lists."""
+        self.locals += 1
+        g, m = f"g{self.locals}", f"m{self.locals}"
+        groups, near = self.groupings[kind]
+        other = self.pick(tuple(filter(str.isidentifier, kind.members)))
+        return self.pick(
+            [
+                f"any({text} in {g} for {g} in {groups})",
+                f"count({m} == {text} for {g} in {groups} for {m} in {g}) > 1",
+                f"{text} in {groups}[0]",
+                f"{other} in {near}[{text}]",
+                f"any({m} == {text} for {g} in {near}[{text}] for {m} in {near}[{g}])",
+                f"any({m} == {text} for {g}, {m}s in {near} if {g} != {other} for {m} in {m}s)",
+            ]
+        )
 
     def _test(self, entry: Entry, eye: Eye) -> str:
         text, kind, sure = entry
@@ -372,6 +403,13 @@ def _same(found: Kind, wanted: Kind) -> bool:
             and wanted.low <= found.low and found.high <= wanted.high
         )  # fmt: skip
     return found == wanted
+
+
+def is_compared(kind: Kind) -> bool:
+    """Whether expressions compare values of a kind: texts, and records with one, they do not."""
+    if isinstance(kind, Record):
+        return all(is_compared(inner) for _, inner in kind.fields)
+    return not isinstance(kind, Text)
 
 
 def domain_size(kind: Kind, seats: Sequence[Any]) -> int:

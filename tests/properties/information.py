@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 from typing import Any
 
+from gamedsl.analysis.infoflow.cases import Cases
 from gamedsl.analysis.infoflow.expressions import Visibilities
 from gamedsl.analysis.infoflow.visibility import Visibility
 from gamedsl.analysis.infoflow.walk import visibilities_of
-from gamedsl.engine.interpreter import History, Interpreter
+from gamedsl.engine.interpreter import History
+from gamedsl.engine.kernel import Ask
+from gamedsl.engine.random_plays import example_kernel
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.values import Bag
+from gamedsl.prompting.events import SILENCE
 
 
 class DifferenceError(AssertionError):
@@ -22,12 +26,14 @@ class Witness:
     """Goes through histories of a game, and remembers what each seat was asked after what it saw.
 
     With `values` also what the analysis says that the seat can read then: it must be a function of
-    what the seat has seen.
+    what the seat has seen. With `steps` also at which step it sees something next.
     """
 
-    def __init__(self, ir: GameIR, *, values: bool = True) -> None:
+    def __init__(self, ir: GameIR, *, values: bool = True, steps: bool = False) -> None:
         self.ir = ir
-        self.kernel = Interpreter(ir)
+        self.steps = steps
+        self.next: dict[tuple[str, Any], str] = {}
+        self.kernel = example_kernel(ir)
         self.reading: Visibilities | None = visibilities_of(ir) if values else None
         self.asked: dict[tuple[str, Any], Any] = {}
         self.repeated = 0
@@ -47,17 +53,32 @@ class Witness:
             if before != now:
                 raise DifferenceError(f"{ask.seat} has seen {seen}\nthen {before}\n or {now}")
 
+    def follow(self, state: History) -> None:
+        """Looks at what each seat saw in a play, one event after another."""
+        for seat in self.ir.everyone:
+            seen = state.seen(seat)
+            for number, event in enumerate(seen):
+                before = self.next.setdefault((seat, seen[:number]), event.step)
+                if before != event.step:
+                    told = f"{seat} has seen {seen[:number]}"
+                    raise DifferenceError(f"{told}\nthen {before}\n or {event.step}")
+
     def readable(self, state: History, seat: str) -> dict[str, Any]:
         """The values, and lengths, that a seat can read by the analysis."""
         if self.reading is None:
             return {}
-        number, bindings = self.ir.seats.index(seat), state._state.bindings
+        number, bindings = self.ir.everyone.index(seat), state._state.bindings
+        case = case_of(self.reading.cases, seat, bindings)
         found: dict[str, Any] = {}
         for name, sight in self.reading.variables.items():
             if "@" in name:
                 continue
             value = bindings.get(name)
-            found[name] = part(value, sight, number, self.ir.seats)
+            if case is None:
+                found[name] = part(value, self.reading.table.certain(sight), number, self.ir.seats)
+            else:
+                reader = number + case * len(self.ir.everyone)
+                found[name] = part(value, sight, reader, self.ir.seats)
             if name in self.reading.sized:
                 found[f"len({name})"] = lengths(value)
         return found
@@ -88,7 +109,10 @@ class Witness:
 
     def plays(self, policies: int, count: int, moves: int = 1000) -> None:
         """Random plays, so many with each policy. A seat of a policy chooses alike whenever it has
-        seen the same, and only chance differs: so seats meet again what they have seen before."""
+        seen the same, and only chance differs: so seats meet again what they have seen before. Of
+        every second policy it does not look at what it has seen either, so that others who know
+        more do not tell it by what they choose. Where the game goes on without a valid reply, some
+        choices are left out."""
         for policy in range(policies):
             for play in range(count):
                 random, state = Random(play), self.kernel.start()
@@ -100,9 +124,50 @@ class Witness:
                         continue
                     self.note(state)
                     state.choose([
-                        Random(f"{policy} {ask.seat} {state.seen(ask.seat)}").choice(ask.legal)
+                        Random(
+                            f"{policy} {ask.seat} {ask.step} {ask.occurrence}"
+                            if policy % 2
+                            else f"{policy} {ask.seat} {state.seen(ask.seat)}"
+                        ).choice(self.replies(ask))
                         for ask in state.asks
                     ])  # fmt: skip
+                if self.steps:
+                    self.follow(state)
+
+    def replies(self, ask: Ask) -> tuple[str, ...]:
+        """The replies of a seat, silence among them where the game goes on without one."""
+        silent = self.ir.costs[ask.seat].then == "skip" and len(ask.legal) > 1
+        return (*ask.legal, SILENCE) if silent and SILENCE not in ask.legal else ask.legal
+
+
+def case_of(cases: Cases, seat: str, bindings: Mapping[str, Any]) -> int | None:
+    """The case of a seat, worked out from the state; None where a question has no answer yet."""
+    answers = []
+    for question in cases.questions:
+        value = evaluated(question.form, seat, bindings)
+        if value is None:
+            return None
+        known = [evaluated(form, seat, bindings) for form in question.values] or [False, True]
+        answers.append(known.index(value) if value in known else len(known))
+    return cases._answers.index(tuple(answers))
+
+
+def evaluated(form: Any, seat: str, bindings: Mapping[str, Any]) -> Any:
+    """The value of a form of the kinds that these tests write; None of what is not bound."""
+    match form:
+        case ("me",):
+            return seat
+        case ("value", _, value):
+            return value
+        case ("read", name):
+            return bindings.get(name)
+        case ("get", of, key):
+            whole = evaluated(of, seat, bindings)
+            return None if whole is None else whole.get(evaluated(key, seat, bindings))
+        case ("in", one, of):
+            some = evaluated(of, seat, bindings)
+            return None if some is None else evaluated(one, seat, bindings) in some
+    raise AssertionError(form)
 
 
 def part(value: Any, sight: Visibility, seat: int, seats: tuple[str, ...]) -> Any:
@@ -115,8 +180,9 @@ def part(value: Any, sight: Visibility, seat: int, seats: tuple[str, ...]) -> An
             name: part(owned.get(name), sight.parts[number], seat, seats)
             for number, name in enumerate(seats)
         }
-    if sight.by == "field" and isinstance(value, tuple):
-        return [part(v, s, seat, seats) for v, s in zip(value, sight.parts, strict=True)]
+    if sight.by == "field" and isinstance(value, tuple | None):
+        fields = value or (None,) * len(sight.parts)
+        return [part(v, s, seat, seats) for v, s in zip(fields, sight.parts, strict=True)]
     return value if sight.all >> seat & 1 else "?"
 
 
@@ -129,6 +195,12 @@ def lengths(value: Any) -> Any:
     if isinstance(value, dict):
         return {key: lengths(inner) for key, inner in value.items()}
     return None
+
+
+TEAM = "{draw: team, per: role, from: 0..1, seen_by: owner}"
+"""A secret of each seat, by which teams see what a step binds."""
+
+SIDE = "[k for k in roles if team[k] == 1]"
 
 
 class Programs:
@@ -155,7 +227,9 @@ class Programs:
 
     def grown(self, sound: Callable[[str], bool], tries: int) -> str:
         """A program of which every step was sound when it was added, of so many that were tried."""
-        actions, turns = ["  rest: {}\n"], [self.draw(False), self.draw(False)]
+        actions, turns = ["  rest: {}\n"], [TEAM, self.draw(False), self.draw(False)]
+        if self.random.random() < 0.5:
+            turns.insert(1, f'{{show: "{SIDE}", as: side, seen_by: "team.me == 1"}}')
         turns = [f"  - {step}\n" for step in turns]
         turns = turns if sound(self.text(actions, turns)) else []
         offered = ["  - {each: roles, choose: z, from: actions}\n"]
@@ -229,7 +303,9 @@ payoffs: p
         if kind > 0.9:
             return f"{self.pick(*self.seats)} {self.pick('==', '!=')} {self.seat(me)}"
         if me and kind < 0.1:
-            return f"me == {self.pick(*self.roles)}"
+            return str(
+                self.pick(f"me == {self.pick(*self.roles)}", "team.me == 1", f"me in {SIDE}")
+            )
         if me and kind < 0.25:
             return f"me {self.pick('==', '!=')} {self.pick(*self.roles)} and {one}"
         return one
@@ -265,6 +341,8 @@ payoffs: p
     def readers(self, owned: bool) -> str:
         seat = self.pick(*self.roles)
         own = ("owner", "owner", "others") if owned else ()
+        if self.random.random() < 0.3:
+            return str(self.pick('"team.me == 1"', f'"{SIDE}"', '"team.me == 1 or me == ann"'))
         return str(self.pick("all", "all", "nobody", seat, f'"me != {seat}"', *own, *own))
 
     def tail(self, me: bool, often: float = 0.3) -> str:

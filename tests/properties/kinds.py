@@ -62,12 +62,21 @@ class Subset:
 
 
 @dataclass(frozen=True)
+class Text:
+    """A text of at most so many characters. No expression looks into it."""
+
+    limit: int
+
+
+@dataclass(frozen=True)
 class Record:
+    """`name` is empty for what a reply is read as."""
+
     name: str
-    fields: tuple[tuple[str, Enum | Whole | Share | Subset], ...]
+    fields: tuple[tuple[str, Enum | Whole | Share | Subset | Role | Text], ...]
 
 
-Kind = Truth | Whole | Enum | Role | Cell | Record | Share | Subset
+Kind = Truth | Whole | Enum | Role | Cell | Record | Share | Subset | Text
 
 Readers = Literal["all", "owner", "others", "nobody"] | tuple[str, ...]
 

@@ -14,7 +14,9 @@ from gamedsl.ir import types as t
 from gamedsl.ir.program import Said
 
 SEATS = ("ann", "bob", "cid")
-JSON, TEXT, CODE = (Said(form, max_tokens=100) for form in ("json", "text", "code"))
+JSON, TEXT, CODE, EITHER = (
+    Said(form, max_tokens=100) for form in ("json", "text", "code", "either")
+)
 EXACT = 2**53 - 1
 
 
@@ -142,10 +144,18 @@ def record(parts: list[Kind], fields: tuple[str, ...]) -> Kind:
     type = t.Record("R", tuple((name, part.type) for name, part in named))
 
     def sample(found: tuple[Sample, ...]) -> Sample:
-        inner = together(found, tuple, lambda data: dict(zip(fields, data, strict=False)))
-        return Sample(inner.value, dict(reversed(inner.data.items())), inner.named)
+        """A field that is always none is not written."""
+        written = [(n, p) for (n, part), p in zip(named, found, strict=True) if part.type != t.NONE]
+        data = {name: part.data for name, part in reversed(written)}
+        return Sample(
+            tuple(part.value for part in found), data, {name: part.named for name, part in written}
+        )
 
     return Kind(type, st.tuples(*(part.samples for _, part in named)).map(sample))
+
+
+def text_or(text: Kind, object: Kind) -> Kind:
+    return Kind(t.Union((text.type, object.type)), text.samples | object.samples)
 
 
 def key_text(value: Any) -> str:
@@ -194,9 +204,14 @@ def nest(inner: st.SearchStrategy[Kind]) -> st.SearchStrategy[Kind]:
         st.builds(record, st.lists(inner, max_size=4), fields4),
         st.builds(per, finite, inner),
         inner.map(some_seats),
+        st.builds(
+            text_or, small.map(texts), st.builds(record, st.lists(inner, max_size=2), fields4)
+        ),
     )
 
 
 fields4 = st.lists(names, min_size=4, max_size=4, unique=True).map(tuple)
 kinds = st.recursive(leaves, nest, max_leaves=4)
 records = st.builds(record, st.lists(kinds, max_size=4), fields4)
+objects = records | records.map(optional)
+either = st.builds(text_or, st.none().map(texts), records)

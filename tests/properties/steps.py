@@ -148,12 +148,17 @@ class Steps(Chances):
                 r = f"r{self.locals}"
                 value = self.value(var.kind, Eye(eye.who, ()), 1)
                 test = f" if {r} != {self.pick(self.seats)}" if self.chance(40) else ""
+                if self.chance(30):  # one value, given several times
+                    test += f" for k{self.locals} in 0..{self.number_in(-1, 2)}"
                 return f"{var.name}[{r}] = {value} for {r} in roles{test}"
             return f"{place} = {self.value(var.kind, eye, 1)}"
         if var.shape == "set" and self.chance(30):
             self.locals += 1
             k = f"k{self.locals}"
             low, high = self.number_in(0, 3), self.number_in(1, 3)
+            if self.chance(30):
+                inner = f"for j{self.locals} in 0..{k} if j{self.locals} < {self.number_in(1, 3)}"
+                return f"add {k} to {place} for {k} in 1..{high} if {k} != {low} {inner}"
             return f"add {k} to {place} for {k} in 1..{high} if {k} != {low}"
         if var.shape == "set":
             return f"add {self.value(var.kind, eye, 1)} to {place}"

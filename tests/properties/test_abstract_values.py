@@ -123,6 +123,8 @@ _lists: st.SearchStrategy[str] = st.one_of(
     st.sampled_from(["list(score)", "sorted(score)"]),
     st.sampled_from(["value_of(hand)", "list(value_of(few_cards))"]),
     st.builds("list(x + {} for x in {} if x != {})".format, wholes, lists, wholes),
+    st.builds("[x - y + {} for x in {} for y in {} if x != y]".format, wholes, lists, lists),
+    st.builds("[y for x in {} if x > {} for y in x..2]".format, lists, wholes),
     st.builds("list(score[r] + {} for r in {})".format, wholes, st.sampled_from(
         ["ranked(score)", "best(score)", "keys(score)", "others(ann)", "[ann, cyd]"],
     )),

@@ -129,6 +129,29 @@ def test_arithmetic_is_pythons(sample: Sample) -> None:
     assert isinstance(found, int) == (Fraction(expected).denominator == 1)
 
 
+@st.composite
+def loops(draw: st.DrawFn) -> str:
+    """A comprehension of one to three `for`, whose later parts may read the earlier targets."""
+    known: list[str] = []
+    text = ""
+    for name in "xyz"[: draw(st.integers(1, 3))]:
+        atoms = st.sampled_from([*known, "0", "1", "2"])
+        text += f" for {name} in [{draw(atoms)}, {draw(atoms)} + 1, {draw(atoms)} * 2]"
+        known.append(name)
+        if draw(st.booleans()):
+            sign = draw(st.sampled_from(["<", "<=", "==", "!="]))
+            text += f" if {draw(st.sampled_from(known))} {sign} {draw(st.integers(0, 3))}"
+    item = " + ".join(f"{10**place} * {name}" for place, name in enumerate(known))
+    return f"[{item}{text}]"
+
+
+@given(loops(), st.sampled_from(["", "sum", "len", "set"]))
+def test_comprehensions_are_pythons(text: str, word: str) -> None:
+    expected = eval(f"{word}({text})")
+    found = tried(f"{word}({text})")
+    assert found == (tuple(expected) if isinstance(expected, list) else expected)
+
+
 flat = st.lists(
     st.tuples(st.sampled_from(["+", "-", "*", "//", "%", "**"]), st.integers(1, 5)), max_size=6
 )

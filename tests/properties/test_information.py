@@ -78,7 +78,7 @@ def test_random_programs(seed: int, tmp_path: Path) -> None:
         dropped += problems.errors
         return not problems.errors
 
-    ir = built(Programs(seed).grown(sound, 8), tmp_path)
+    ir = built(Programs(seed).grown(sound, 12), tmp_path)
     assert ir is not None
     witness = Witness(ir)
     witness.plays(3, 25)

@@ -22,14 +22,25 @@ from gamedsl.prompting.replies import (
     read_open_reply,
     write_open_reply,
 )  # fmt: skip
-from tests.properties.said import CODE, EXACT, JSON, SEATS, TEXT, Kind, records
+from tests.properties.said import (
+    CODE,
+    EITHER,
+    EXACT,
+    JSON,
+    SEATS,
+    TEXT,
+    Kind,
+    either,
+    objects,
+    records,
+)
 
 
 def read(text: str, type: t.Type) -> str | ParseFailure:
     return read_open_reply(text, JSON, type, SEATS)
 
 
-@given(st.data(), records)
+@given(st.data(), objects)
 def test_what_models_write_is_read_and_named(data: st.DataObject, kind: Kind) -> None:
     sample = data.draw(kind.samples)
     assert readable(kind.type, SEATS) is None
@@ -40,6 +51,37 @@ def test_what_models_write_is_read_and_named(data: st.DataObject, kind: Kind) ->
     assert value == sample.value
     assert open_reply_name(value, JSON, kind.type, SEATS) == name
     assert read(write_open_reply(str(name), JSON, kind.type, SEATS), kind.type) == name
+
+
+@given(st.data(), either, st.sampled_from(["", " ", "So: ", "\n"]))
+def test_text_or_object_is_told_apart(data: st.DataObject, kind: Kind, before: str) -> None:
+    sample = data.draw(kind.samples)
+    is_text = isinstance(sample.value, str)
+    text = before + (sample.value if is_text else json.dumps(sample.data))
+    read = read_open_reply(text, EITHER, kind.type, SEATS)
+    braces = "{" in text or "}" in text
+    if is_text and (braces or not text.strip()):
+        assert isinstance(read, ParseFailure)
+    elif not is_text and before.strip():
+        assert isinstance(read, ParseFailure)
+        assert read.reason == "several"
+    else:
+        assert isinstance(read, str)
+        value = open_reply_value(read, EITHER, kind.type, SEATS)
+        assert value == (text.strip() if is_text else sample.value)
+        assert open_reply_name(value, EITHER, kind.type, SEATS) == read
+        written = write_open_reply(read, EITHER, kind.type, SEATS)
+        assert read_open_reply(written, EITHER, kind.type, SEATS) == read
+
+
+@given(either, st.integers(0, 99))
+def test_random_replies_are_texts_and_objects(kind: Kind, seed: int) -> None:
+    for number in range(4):
+        name = random_reply(EITHER, kind.type, SEATS, Random(seed), number)
+        value = open_reply_value(name, EITHER, kind.type, SEATS)
+        assert isinstance(value, str) == (number % 2 == 0)
+        written = write_open_reply(name, EITHER, kind.type, SEATS)
+        assert read_open_reply(written, EITHER, kind.type, SEATS) == name
 
 
 scalars = (

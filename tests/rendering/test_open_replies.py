@@ -149,7 +149,7 @@ def test_values_of_each_type(type: t.Type, text: str, name: str) -> None:
         (t.BOOL, "1", "value", "`x` must be a truth value"),
         (GOOD, '"cap"', "value", "`x` must be one of book, hat, ball"),
         (t.SEAT, '"dan"', "value", "`x` must be a role"),
-        (t.NONE, '"none"', "value", "`x` must be none"),
+        (t.NONE, "null", "fields", "it has no 'x'"),
         (t.Text(1), '"ab"', "length", "`x` has 2 characters, not 1 at most"),
         (t.Text(), '"a\\u0007"', "characters", "`x` has U+0007"),
         (t.Set(GOOD), '["hat", "hat"]', "value", "`x` has an item twice"),

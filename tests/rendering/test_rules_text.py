@@ -137,6 +137,16 @@ def test_fields_say_who_sees_them() -> None:
     assert "(story, need, budget). Only customer sees story, need and budget." in told
 
 
+def test_fields_of_what_each_says_have_an_owner(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: [ann, bob, cal]\nturns:\n  - role: all\n    say: note\n"
+            "    read: {whom: role, why: text(9)}\n    seen_by: {whom: owner}\npayoffs: 0\n"
+        )
+    )
+    assert "Only it sees whom. Nobody sees the rest." in told
+
+
 def test_masked_games_tell_their_form(ir) -> None:
     game = ir(ULTIMATUM + "labels: masked\n")
     assert rules(game) == (
@@ -424,3 +434,55 @@ def test_a_union_is_told_by_its_parts(ir) -> None:
     told = rules(ir(UNITED))
     assert "chooses to: one of at and the neighbors of at." in told
     assert "the number of items of (seen and known)." in told
+
+
+def test_several_loops_are_told_in_order() -> None:
+    text = """
+game: loops
+roles: [left, right]
+types: {Row: [p, q], Column: [u, v]}
+state: {x: {per: [Row, Column], of: 0..9, start: 1}}
+turns:
+  - {role: all, choose: r, from: Row}
+  - {do: "x[i][j] += 1 for i in Row if i != r.left for j in Column"}
+payoffs: >-
+  count(x[i][j] > 1 for i in Row for j in Column)
+  + sum(10 * y + z for y in 1..2 if y > 1 for z in y..2)
+  + (1 if any(x[i][j] > 2 for i in Row for j in Column if i != r.me) else 0)
+"""
+    found = compiled(text)
+    assert found.ir is not None
+    told = rules(found.ir)
+    for line in (
+        "For each i of p, q where i is not left's r, for each j of u, v, i's x of j grows by 1.",
+        "the number of combinations of i of p, q and j of u, v where the x of i of j is more",
+        "the sum of 10 * y + z for each y of 1, 2 where y is more than 1, each z of y to 2",
+        "for some i of p, q and some j of u, v where i is not its r, the x of i of j is more",
+    ):
+        assert line in told, told
+
+
+def test_rows_of_a_file_are_not_listed(tmp_path: Path) -> None:
+    """The default rules name a data file that they read, and tell no row of it."""
+    rows = '{"name": "tin", "worth": 2}\n{"name": "gold", "worth": 5}\n'
+    (tmp_path / "facts.jsonl").write_text(rows, encoding="utf-8")
+    (tmp_path / "facts.yaml").write_text(
+        """
+game: facts
+roles: [ann]
+data: {facts: {file: facts.jsonl, fields: {name: text(20), worth: 1..9}}}
+turns:
+  - {draw: fact, from: facts, seen_by: {name: all}}
+  - {role: ann, choose: guess, from: 1..9}
+payoffs: >-
+  sum(f.worth for f in facts if f.worth > guess) + size(facts) + facts[guess % 2].worth
+  + (1 if first(facts).worth == guess else 0)
+""",
+        encoding="utf-8",
+    )
+    told = rules(gamedsl.load(tmp_path / "facts.yaml").ir)
+    assert "the sum of f's worth for each f of the rows of facts where" in told
+    assert "facts[guess % 2]'s worth" in told
+    assert "(the first of the rows of facts)'s worth" in told
+    assert " + 2 + " in told
+    assert not any(word in told for word in ("tin", "gold", "5"))

@@ -18,10 +18,14 @@ GAME = """
 game: words
 roles: [left, right]
 params: {price: {plus: 2, minus: 1}}
+types: {Town: [mill, harbor]}
 state: {pot: 0}
 turns:
   - {role: left, choose: call, from: [stag, hare]}
-  - {role: right, choose: reply, from: [stag, hare]}
+  - repeat: 1
+    count: round
+    turns:
+      - {role: right, choose: reply, from: [stag, hare]}
   - {role: left, choose: last, from: [stag, hare]}
 payoffs: 1 if call == reply and last == call else pot
 view: {left: [pot, call, reply]}
@@ -81,7 +85,7 @@ def test_prompts_have_the_words_of_the_table(
         episode.step({decision.seat: "stag"})
     assert set(given) == set(SLOTS)
     for slot in SLOTS:
-        later = {"reply", "last"} if slot == "ask" else set()
+        later = {"reply", "last", "round"} if slot == "ask" else set()  # no text names the round
         assert given[slot] == names_in(slot, game.ir).keys() - later
 
 
@@ -99,3 +103,103 @@ def test_explain_lists_the_words(
     assert main(["explain", code]) == 0
     told = capsys.readouterr().out.partition("\n## Right")[2]
     assert all(name in told for name in names)
+
+
+SKIPPED = """
+game: skipped
+roles: [ann, bob]
+turns:
+  - repeat: 2
+    turns:
+      - {role: ann, say: talk, max_tokens: 9}
+      - {role: bob, choose: move, from: [a, b]}
+  - {role: ann, say: extra, max_tokens: 9, if: move == a}
+  - {role: bob, choose: last, from: [c, d]}
+payoffs: 0
+on_invalid: {then: skip, pay: -1}
+prompts:
+  seen:
+    talk: "{% if choice is none %}Ann was silent.{% else %}Ann: {{ choice }}.{% endif %}"
+    move: "Bob did {% if choice is none %}nothing{{ choice }}{% else %}{{ choice }}{% endif %}."
+  ask:
+    move: "{% if talk is none %}Nothing: {% endif %}{{ talk }} {{ options | join }}"
+    last: "{% if extra is none %}No more.{% endif %} {{ options | join }}"
+"""
+
+
+def test_a_skipped_reply_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "skipped.yaml"
+    path.write_text(SKIPPED.lstrip(), encoding="utf-8")
+    episode = gamedsl.load(path).env().reset()
+    told = []
+    for replies in ({"ann": ""}, {"bob": "neither"}, {"ann": "hello"}, {"bob": "b"}):
+        (asked,) = episode.decisions
+        told.append(asked.messages[-1][1])
+        episode.step(replies)
+    assert "Ann was silent." in told[1]
+    assert "Nothing: …" in told[1]
+    assert "Bob did nothing." in told[2]
+    assert "Ann: hello." in told[3]
+    assert "hello ab" in told[3]
+    assert "No more. cd" in episode.decisions[0].messages[-1][1]
+
+
+ROUNDS = """
+game: rounds
+roles: [ann, bob]
+turns:
+  - {draw: coin, from: [heads, tails], seen_by: ann}
+  - repeat: 2
+    count: outer
+    turns:
+      - repeat: 2
+        count: inner
+        turns:
+          - {role: ann, say: talk, max_tokens: 9}
+          - {role: bob, choose: move, from: [a, b]}
+payoffs: 0
+prompts:
+  ask: {talk: "Round {{ outer }}, {{ inner }} of 2.", move: "{{ inner }}? {{ options | join }}"}
+on_invalid: {then: forfeit, pay: -1}
+"""
+
+
+def test_questions_name_the_passes_of_their_loops(tmp_path: Path) -> None:
+    path = tmp_path / "rounds.yaml"
+    path.write_text(ROUNDS.lstrip(), encoding="utf-8")
+    episode, said = gamedsl.load(path).env().reset(seed=0), list[list[str]]()
+    while not episode.done:
+        (asked,) = episode.decisions
+        said.append([text.splitlines()[-2] for role, text in asked.messages if role == "user"])
+        episode.step({asked.seat: "hm" if asked.seat == "ann" else "a"})
+    rounds = [f"Round {outer}, {inner} of 2." for outer in (1, 2) for inner in (1, 2)]
+    assert said[::2] == [rounds[:many] for many in (1, 2, 3, 4)]
+    assert said[7] == ["1? ab", "2? ab", "1? ab", "2? ab"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "codes"),
+    [
+        ('move: "{{ inner }}?', 'move: "{{ inner.ann }}?', {"GD0512"}),
+        ('{talk: "Round {{ outer }}', '{talk: "Round {{ other_one }}', {"GD0512"}),
+        (
+            "        count: inner\n",
+            "        count: inner\n        until: inner == 1 and coin == heads\n",
+            {"GD0440", "GD0508"},  # bob would learn the coin, by being asked and by the count
+        ),
+        (
+            "payoffs: 0\nprompts:\n  ask: {",
+            "  - {role: bob, choose: last, from: [a, b]}\npayoffs: 0\nprompts:\n"
+            '  ask: {last: "{{ inner }} {{ options | join }}", ',
+            {"GD0514"},
+        ),
+        ("on_invalid", "view: [coin]\non_invalid", {"GD0508"}),
+    ],
+)
+def test_counts_that_a_question_cannot_name(
+    tmp_path: Path, old: str, new: str, codes: set[str]
+) -> None:
+    path = tmp_path / "rounds.yaml"
+    assert old in ROUNDS
+    path.write_text(ROUNDS.lstrip().replace(old, new), encoding="utf-8")
+    assert {d.code for d in compile_file(path).diagnostics if d.severity == "error"} == codes

@@ -131,3 +131,26 @@ def test_playing_loads_nothing_heavy() -> None:
     )
     assert not loaded & (HEAVY | {"jsonschema", "jinja2"})
     assert not {name for name in loaded if name.startswith(("gamedsl.train", "gamedsl.solve"))}
+
+
+def test_training_says_what_it_reads_before_torch(tmp_path: Path) -> None:
+    told = in_process(
+        "import sys\n"
+        "from gamedsl import cli\n"
+        "from gamedsl.train import engine\n"
+        "def set_threads(count):\n"
+        "    print(*sys.modules)\n"
+        "    raise SystemExit\n"
+        "engine.set_threads, sys.stderr = set_threads, sys.stdout\n"
+        f"cli.main(['train', 'stag_hunt', '--model', 'tiny', '--out', {str(tmp_path / 'run')!r}])",
+        "0",
+    )
+    first, last = told.splitlines()[0], told.splitlines()[-1]
+    assert first == "reading stag_hunt"
+    assert not set(last.split()) & {"torch", "transformers", "peft", "scipy"}
+
+
+def test_report_of_a_run_loads_no_torch() -> None:
+    assert not modules_after("import gamedsl.commands.report, gamedsl.view.report.page") & {
+        "torch", "transformers", "scipy",
+    }  # fmt: skip

@@ -14,6 +14,7 @@ import pytest
 
 import gamedsl
 from gamedsl.diagnostics import CompileError
+from gamedsl.ir.game import Rows
 from gamedsl.ir.program import Draw, walk_steps
 from gamedsl.ir.rows import holds_out, is_held_out
 from gamedsl.runtime import Game
@@ -90,6 +91,25 @@ def test_a_row_stays_on_its_side(game: Game, tmp_path: Path) -> None:
 def test_equal_rows_are_on_one_side(tmp_path: Path) -> None:
     found = quiz(tmp_path / "twice", rows=[*ROWS, *ROWS])
     assert not numbers(found.of("held_out")) & numbers(found.of("training"))
+
+
+READ_WHOLE = QUIZ.replace(
+    "payoffs: 1 if", "payoffs: size(tasks) + sum(t.number for t in tasks) if"
+).replace("else 0", "else size(tasks) + sum(t.number for t in tasks if t.number >= 0)")
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_shares_read_all_rows(tmp_path: Path, backend: str) -> None:
+    """What reads the name of the file reads all rows, whichever are drawn; hashes are equal."""
+    whole = quiz(tmp_path / "whole", READ_WHOLE)
+    paid = len(ROWS) + sum(int(row["number"]) for row in ROWS)
+    shares: tuple[Rows, ...] = ("all", "training", "held_out")
+    for share in shares:
+        game = whole.of(share)
+        assert game.ir.rules_hash == whole.ir.rules_hash
+        episode = game.env(backend=backend).reset(seed=1)
+        episode.step({decision.seat: gamedsl.Action("odd") for decision in episode.decisions})
+        assert set(episode.payoffs.values()) == {paid}
 
 
 def test_a_share_is_a_share() -> None:

@@ -132,6 +132,39 @@ def test_a_retry_is_private_and_others_are_held(tmp_path: Path) -> None:
     assert [m.last for m in episode.mistakes] == [False]
 
 
+def test_the_next_try_says_why(tmp_path: Path) -> None:
+    """What the file says of a condition is what its author reads, and no other text of it is; where
+    it says nothing, the reason is told as of any reply."""
+    game = load(
+        tmp_path,
+        """
+game: case
+roles: [ann]
+params: {most: 4}
+turns:
+  - role: ann
+    say: offer
+    read: {n: 1..6}
+    valid: ["offer.n != 3", {when: offer.n > 1, say: Offer something.},
+            {when: offer.n <= most, say: That is too much}]
+payoffs: offer.n
+on_invalid: {retry: 3, pay: -1}
+""",
+    )
+    episode = game.reset()
+    told = []
+    for n in (5, 3, 1):
+        replies(episode, ann=f'{{"n": {n}}}')
+        told.append(episode.decisions[0].messages[-1][1])
+    assert told == [
+        "This is no valid reply: That is too much. Try again.",
+        "This is no valid reply: what it says is against the step's `valid`. Try again.",
+        "This is no valid reply: Offer something. Try again.",
+    ]
+    replies(episode, ann='{"n": 4}')
+    assert episode.payoffs == {"ann": 4}
+
+
 def test_silence_is_none_and_leaves_what_others_said(tmp_path: Path) -> None:
     episode = load(tmp_path, IN_TURN).reset()
     replies(episode, ann="hello")

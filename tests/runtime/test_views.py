@@ -12,9 +12,9 @@ import gamedsl
 from gamedsl import Action
 from gamedsl.ir import types as ty
 from gamedsl.ir.statements import Readers
+from gamedsl.ir.value_names import value_of
 from gamedsl.ir.values import Bag, name_of
 from gamedsl.prompting.visibility import may_read
-from gamedsl.runtime.value_names import value_of
 from tests.export.games import NAMES, every_history, loaded, play, written
 from tests.writing import write
 

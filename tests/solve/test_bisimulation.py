@@ -31,7 +31,7 @@ def test_a_board_forgets_nothing_that_matters() -> None:
 
 def test_too_many_histories_are_not_gone_through() -> None:
     with pytest.raises(TooLarge):
-        merged("tic_tac_toe")
+        merging(gamedsl.load("tic_tac_toe").env(), 5_000)
 
 
 PENNIES = """\

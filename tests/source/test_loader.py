@@ -280,7 +280,7 @@ def test_any_text_is_a_tree_or_problems(text: str) -> None:
     check_whatever(text)
 
 
-@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(st.sampled_from(SHIPPED), st.data())
 def test_any_change_of_a_shipped_file_never_crashes(path: Path, data: st.DataObject) -> None:
     text = path.read_text(encoding="utf-8")

@@ -18,10 +18,10 @@ from gamedsl.calls.types import WrongType, from_json
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.leaderboard import read_board
 from gamedsl.ir.types import NUMBER
+from gamedsl.ir.value_names import value_of
 from gamedsl.players import PolicyError, SavedPlayer, play, read_policy
 from gamedsl.prompting.events import Event, known
 from gamedsl.runtime.transcripts import TranscriptError, dump, read, read_file
-from gamedsl.runtime.value_names import value_of
 from gamedsl.storage.reader import FileRefused
 
 CONTENTS: dict[str, bytes] = {

@@ -13,6 +13,7 @@ import torch
 import gamedsl
 from gamedsl.cli import main
 from gamedsl.policies import random_models
+from gamedsl.train import engine
 from gamedsl.train.runfolder import open_run
 from tests.train.conftest import ANEW, DILEMMA, untimed
 
@@ -130,13 +131,18 @@ def test_missing_torch(game_file: Path, monkeypatch: pytest.MonkeyPatch, capsys)
         (("--resume", "nowhere"), "is not a run folder"),
         (("--resume", "run", "--set", "lr=1"), "--set cannot be changed"),
         (("dilemma.yaml", "--model", "tinny"), "did you mean `tiny`?"),
-        (("dilemma.yaml", "--out", "."), "exists and is not empty"),
         (("majority", "--model", "tabular"), "there is no file"),
     ],
 )
 def test_requests_that_cannot_be_meant(game_file: Path, capsys, arguments, said: str) -> None:
     assert _train(*arguments) in (1, 2)
     assert said in capsys.readouterr().err
+
+
+def test_full_folder_is_refused_before_a_model(game_file: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(engine, "open_policy", lambda *_, **__: pytest.fail("a model is loaded"))
+    assert _train("dilemma.yaml", "--model", "tiny", "--out", ".") == 2
+    assert "exists and is not empty" in capsys.readouterr().err
 
 
 def test_a_changed_game_is_not_resumed(game_file: Path, capsys) -> None:

@@ -90,6 +90,33 @@ def test_it_is_refused_where_the_model_reads_less(
         assert [one.code for one in problems.found] == codes
 
 
+@pytest.mark.parametrize(
+    ("window", "help"),
+    [
+        ("", "give the role a window (`history: {ann: {last: 4}}`), lower"),
+        ("history: {ann: {last: 3}}", "give the role a shorter window (`history: {ann: {last: 1}"),
+        ("history: {ann: {last: 20}}", "give the role a shorter window (`history: {ann: {last: 4}"),
+        ("history: {ann: {last: 1}}", "lower `max_tokens`"),
+        ("history: {ann: {since: line}}", "lower `max_tokens`"),
+    ],
+)
+def test_the_help_shortens_the_window_of_the_file(
+    window: str, help: str, compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = compiled(
+        "game: talk\nroles: [ann, bob]\nturns:\n  - repeat: 30\n    turns:\n"
+        "      - {role: ann, say: line, max_tokens: 30}\n"
+        "  - {role: bob, choose: end, from: [a, b]}\npayoffs: 1\n"
+        f"on_invalid: {{then: skip, pay: 0}}\n{window}\n"
+    )
+    recipe = recipe_of(game, **{"roles.bob.player": "random"})
+    policy, problems = opened(game, recipe), Problems()
+    monkeypatch.setattr(policy, "longest_of", lambda adapter: 1)
+    check_context(game, recipe, policy, problems)
+    (found,) = problems.found
+    assert found.help.startswith(help)
+
+
 @pytest.mark.parametrize("dry", [True, False])
 def test_run_beyond_model_context_is_refused(
     dry: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -109,7 +109,7 @@ def test_runs_outlast_faults_of_the_disk(game: Game, recipe: Recipe, tmp_path: P
     assert count > 100
     random = Random(0)
     every = [(n, random.choice(FAULTS)) for n in range(1, count + 1)]
-    check(game, recipe, tmp_path, random.sample(every, 24))
+    check(game, recipe, tmp_path, random.sample(every, 12))
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gamedsl.cli import main
 from gamedsl.players.table import open_player
 from gamedsl.train import checkpoint
 from gamedsl.train.loop import train
@@ -150,7 +151,7 @@ def _started(folder: Path, *arguments: str, until: int) -> subprocess.Popen:
 _ARGUMENTS = ("--model", "tabular", "--set", "checkpoint_every=4", "--set", "threads=1")
 
 
-def test_killed_and_stopped_runs_go_on(tmp_path: Path) -> None:
+def test_killed_and_stopped_runs_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """SIGKILL, then Ctrl-C, then to the end: one run as if nothing had been."""
     run = tmp_path / "run"
     with _started(run, "--steps", "400", *_ARGUMENTS, until=8) as process:
@@ -176,18 +177,12 @@ def test_killed_and_stopped_runs_go_on(tmp_path: Path) -> None:
     stopped = records[-1]["step"]
     assert [record["step"] for record in records] == list(range(stopped + 1))
     assert (run / "checkpoints" / f"step-{stopped:06d}.pt").exists()
-    done = subprocess.run(
-        _command("--resume", str(run), "--format", "concise", "--steps", str(stopped + 5)),
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    steps = ("--steps", str(stopped + 5))
+    assert main(["train", "--resume", str(run), "--format", "concise", *steps]) == 0
     whole = tmp_path / "whole"
-    done = subprocess.run(
-        _command("prisoners_dilemma", "--out", str(whole), "--steps", str(stopped + 5), *_ARGUMENTS,
-                 "--format", "json"),
-        cwd=ROOT, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    capsys.readouterr()
+    told = ("--out", str(whole), *steps, *_ARGUMENTS, "--format", "json")
+    assert main(["train", "prisoners_dilemma", *told]) == 0
     same(run, whole)
-    printed = [json.loads(line) for line in done.stdout.splitlines()]
+    printed = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert untimed(printed) == untimed(open_run(whole).records())

@@ -7,21 +7,23 @@ that cannot be taken is not read. Of any other test both branches are read, and 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import lru_cache, reduce
 from operator import and_
 from typing import NamedTuple, assert_never
 
+from gamedsl.analysis.infoflow.cases import Answer, Cases, Environment, Form, form_of, positive
 from gamedsl.analysis.infoflow.scope import Bound, Scope, is_role, narrow_to
 from gamedsl.analysis.infoflow.symmetry import alike
 from gamedsl.analysis.infoflow.visibility import (
+    Readers,
     Seats,
     SeatTable,
     Visibility,
     join,
     seat_numbers,
 )
-from gamedsl.ir.builtins import BUILTINS
+from gamedsl.ir.builtins import BUILTINS, element
 from gamedsl.ir.evaluate import EvaluationError, evaluate
 from gamedsl.ir.evaluate import Scope as Values
 from gamedsl.ir.expr import (
@@ -30,6 +32,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -49,6 +52,7 @@ from gamedsl.ir.expr import (
 from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.program import Loop, walk_steps
 from gamedsl.ir.types import (
+    BOOL,
     SEAT,
     Bag,
     Bool,
@@ -68,16 +72,17 @@ from gamedsl.ir.types import (
     Tuple,
     Type,
     Union,
+    is_by_role,
     plain,
 )  # fmt: skip
 
 
 class Cause(NamedTuple):
-    """The part of an expression that a seat cannot read, who can, and the lets on the way to it;
+    """The part of an expression that a reader cannot read, who can, and the lets on the way to it;
     `me` is the seat for which the whole is evaluated."""
 
     expr: Expr
-    readers: Seats
+    readers: Readers
     through: tuple[LetCall | LetMap, ...]
     me: int | None = None
 
@@ -86,16 +91,20 @@ class Visibilities:
     """Visibilities of expressions, derived from those of variables (`variables`, by name; `v@by`
     are the last choices of each seat where one chooses at a time)."""
 
-    def __init__(self, ir: GameIR, table: SeatTable, states: frozenset[str]) -> None:
+    def __init__(
+        self, ir: GameIR, table: SeatTable, cases: Cases, states: frozenset[str]
+    ) -> None:  # fmt: skip
         self.table = table
+        self.cases = cases
         self.public = table.public
         self.alike = alike(ir, table)
         """Seats that the rules do not tell apart."""
-        self._constants: dict[int, Visibility] = {}
+        self._constants: dict[Hashable, Visibility] = {}
         self.states = states
         self.sized = frozenset(s.name for s in ir.states if s.size is None and has_length(s.type))
         """The lists and bags of the state whose length is public, and maps of them."""
         self.lets: dict[str, Let] = ir.lets_by_name
+        self._span = ir.span
         self.variables: dict[str, Visibility] = {}
         self.loops = frozenset(
             name
@@ -105,12 +114,24 @@ class Visibilities:
             if name is not None
         )
 
-    def readers(self, expr: Expr, scope: Scope) -> Seats:
-        """Returns the seats that can evaluate an expression."""
+    def certain(self, variable: str) -> Visibility | None:
+        """Returns the seats that see a variable whenever it is bound, whatever their case."""
+        known = self.variables.get(variable)
+        return None if known is None else self.table.certain(known)
+
+    def readers(self, expr: Expr, scope: Scope) -> Readers:
+        """Returns the readers that can evaluate an expression."""
         return self.visibility(expr, scope).all
 
     def visibility(self, expr: Expr, scope: Scope) -> Visibility:
         """Returns who reads an expression, and which roles it may be."""
+        found = self._visibility(expr, scope)
+        if not scope.revealed or isinstance(expr, Const | Me | Local):
+            return found
+        shown = scope.revealed.get(positive(self.form(expr, scope)), 0)
+        return found.widened(shown) if shown & ~found.all else found
+
+    def _visibility(self, expr: Expr, scope: Scope) -> Visibility:
         public = self.public
         match expr:
             case Const():
@@ -127,20 +148,24 @@ class Visibilities:
                 return self.variables.get(name, public).flattened()
             case Stream():
                 return public
+            case Get(of=of, key=Apply(function="index", arguments=(key, Const()))) if is_by_role(
+                of.type
+            ):  # the field of a role
+                return self._entry_by_role(self.visibility(of, scope), self.visibility(key, scope))
             case Get(of=of, key=key):
                 return self._entry(self.visibility(of, scope), self.visibility(key, scope))
             case Field(of=of, index=index):
                 whole = self.visibility(of, scope)
                 if whole.by == "field":
                     return whole.part(index)
-                return Visibility(whole.all, self.table.everyone)
+                return Visibility(whole.all, self.table.seats)
             case LetMap(name=name):
                 return self.table.per_seat(lambda seat: self._let(name, (), seat, scope))
             case LetCall():
                 return self._call_of_let(expr, scope)
             case If():
                 return self._conditional(expr, scope)
-            case Apply() | Logic() | Cell() | Table() | Build() | Collect():
+            case Apply() | Logic() | Cell() | Table() | Build() | Collect() | Consult():
                 return self._whole(expr, scope)
             case _:
                 assert_never(expr)
@@ -148,38 +173,40 @@ class Visibilities:
     def _constant(self, expr: Const) -> Visibility:
         if not _has_only_roles(expr.type):
             return self.public
-        known = self._constants.get(id(expr))
+        known = self._constants.get(expr.value)
         if known is None:
             roles = self.table.of(expr.value)
-            known = self._constants[id(expr)] = self.public.with_roles(roles)
+            known = self._constants[expr.value] = self.public.with_roles(roles)
         return known
 
     def _whole(self, expr: Expr, scope: Scope) -> Visibility:
         """Returns the visibility of an expression that is read by those who read all its parts."""
-        readers, seats, last = self.table.everyone, 0, 0
+        readers, seats, items = self.table.everyone, 0, 0
         for part, inner in self.parts(expr, scope):
             value = self.visibility(part, inner)
-            readers, seats = readers & value.all, seats | value.seats
-            last = value.seats
+            readers &= value.all | scope.possible & ~inner.possible  # they know that it is not read
+            seats |= value.seats
+            if isinstance(expr, Collect) and part is expr.item:
+                items |= value.seats
         match expr:
             case Apply(function=function, arguments=arguments):
                 match BUILTINS[function].flow.elements:
                     case "others":
                         mine = self.visibility(arguments[0], scope).seats
                         alone = mine & (mine - 1) == 0
-                        return Visibility(readers, self.table.everyone & ~(mine if alone else 0))
+                        return Visibility(readers, self.table.seats & ~(mine if alone else 0))
                     case "first":
                         return Visibility(readers, self.visibility(arguments[0], scope).seats)
                     case "all":
                         return Visibility(readers, seats)
                     case "new":
-                        return Visibility(readers, self.table.everyone)
+                        return Visibility(readers, self.table.seats)
             case Build():
                 return Visibility(readers, seats)
             case Collect(item=Local()):
-                return Visibility(readers, last)
+                return Visibility(readers, items)
             case _:  # any role, as far as is known
-                return Visibility(readers, self.table.everyone)
+                return Visibility(readers, self.table.seats)
 
     def _entry(self, of: Visibility, key: Visibility) -> Visibility:
         if of.by == "seat" and key.seats:
@@ -187,6 +214,13 @@ class Visibilities:
         else:
             entry = Visibility(of.all, of.seats)
         return entry.restricted(key.all)
+
+    def _entry_by_role(self, of: Visibility, key: Visibility) -> Visibility:
+        """Returns the visibility of an entry of a record that has one field for each role."""
+        if of.by != "field":
+            return self._entry(of, key)
+        by_seat = Visibility(of.readers, of.seats, of.parts, "seat")
+        return self._entry(by_seat, key.with_roles(key.seats & (1 << len(of.parts)) - 1))
 
     def _call_of_let(self, expr: LetCall, scope: Scope) -> Visibility:
         arguments = self._arguments(expr, scope)
@@ -219,7 +253,12 @@ class Visibilities:
         return scope._replace(me=me, locals=locals)
 
     def _conditional(self, expr: If, scope: Scope) -> Visibility:
-        values = [self.visibility(branch, inner) for branch, inner in self._branches(expr, scope)]
+        values = [
+            self.visibility(branch, inner).widened(
+                scope.possible & ~inner.possible & self.table.everyone
+            )
+            for branch, inner in self._branches(expr, scope)
+        ]
         merged = reduce(join, values or [self.public])
         return merged.restricted(self.readers(expr.test, scope))
 
@@ -245,6 +284,11 @@ class Visibilities:
                 yield from self._branches(expr, scope)
             case Collect():
                 yield from self._parts_of_collect(expr, scope)
+            case Apply(function="in" | "not in", arguments=(one, right)) if (
+                members := self.members(one, right, scope)
+            ) is not None:
+                yield one, scope
+                yield from members
             case Apply(function=function, arguments=(_, *further)) if (
                 BUILTINS[function].flow.looks_at == "shape"
             ):
@@ -267,7 +311,7 @@ class Visibilities:
                     yield self.lets[name].body, self._scope_of_let(name, arguments, me, scope)
             case (
                 Const() | Read() | LastBy() | Past() | Local() | Me() | Stream() | Apply() | Get()
-                | Field() | Cell() | Table() | Build()
+                | Field() | Cell() | Table() | Build() | Consult()
             ):  # fmt: skip
                 yield from ((child, scope) for child in children(expr))
             case _:
@@ -284,6 +328,48 @@ class Visibilities:
             yield source, inner
             if narrowed is not None:
                 yield expr.item, narrowed
+
+    def members(
+        self, one: Expr, right: Expr, scope: Scope
+    ) -> tuple[tuple[Expr, Scope], ...] | None:  # fmt: skip
+        """Returns, of `one in [x for x in source if condition]` where seats have cases, the tests
+        that `one` must pass, each with its scope; None of any other collection."""
+        if self.cases.count == 1:
+            return None
+        inner: Scope | None = scope
+        while isinstance(right, LetCall):
+            inner = None if inner is None else self._scope_of_call(right, inner)
+            if inner is None:
+                return None
+            right = self.lets[right.name].body
+        assert inner is not None
+        if not isinstance(right, Collect) or right.keyed or len(right.targets) != 1:
+            return None
+        (target,) = right.targets
+        if not (isinstance(right.item, Local) and right.item.name == target):
+            return None
+        bound = Bound(self.visibility(one, scope), one, scope)
+        member = Local(one.type, one.span, target)
+        own = inner.with_locals(**{target: bound})
+        tests: list[tuple[Expr, Scope]] = []
+        if not isinstance(right.source, Const) or self.table.of(right.source.value) != (
+            self.table.seats
+        ):
+            tests.append((Apply(BOOL, right.span, "in", (member, right.source)), own))
+        if right.condition is not None:
+            tests.append((right.condition, own))
+        return tuple(tests)
+
+    def _scope_of_call(self, call: LetCall, scope: Scope) -> Scope | None:
+        """Returns the scope of the body of a `let` that is called for one seat; None where it is
+        called for one of several."""
+        me = scope.me
+        if call.seat is not None:
+            seats = self.visibility(call.seat, scope).seats
+            if seats == 0 or seats & (seats - 1):
+                return None
+            me = next(seat_numbers(seats))
+        return self._scope_of_let(call.name, self._arguments(call, scope), me, scope)
 
     def rows(
         self, source: Expr, targets: tuple[str, ...], keyed: bool, scope: Scope
@@ -303,9 +389,14 @@ class Visibilities:
                 row = scope.with_locals(**{targets[0]: key, targets[1]: bound})
                 yield Local(SEAT, source.span, targets[0]), row
             return
+        if self.cases.count > 1 and len(targets) == 1 and element(source.type) == SEAT:
+            for seat in seat_numbers(whole.seats):  # what is known of one need not be of another
+                bound = Bound(Visibility(whole.all, 1 << seat), source, scope)
+                yield source, scope.with_locals(**{targets[0]: bound})
+            return
         bound = Bound(Visibility(whole.all, whole.seats), source, scope)
         if keyed:
-            bound = bound._replace(visibility=Visibility(whole.all, self.table.everyone))
+            bound = bound._replace(visibility=Visibility(whole.all, self.table.seats))
         yield source, scope.with_locals(**dict.fromkeys(targets, bound))
 
     # lengths
@@ -321,8 +412,8 @@ class Visibilities:
         stored = isinstance(inner, Read) and inner.name in self.sized
         return tuple(keys) if stored and isinstance(plain(expr.type), List | Bag) else None
 
-    def length_readers(self, expr: Expr, scope: Scope) -> Seats:
-        """Returns the seats that can work out the length of the list or bag that an expression
+    def length_readers(self, expr: Expr, scope: Scope) -> Readers:
+        """Returns the readers that can work out the length of the list or bag that an expression
         gives; of a map, the lengths of those in it."""
         keys = self.public_length_keys(expr)
         if keys is not None:
@@ -341,11 +432,51 @@ class Visibilities:
                 pass
         return self.readers(expr, scope)
 
-    # tests of roles
+    # tests of roles and cases
+
+    def form(self, expr: Expr, scope: Scope) -> Form:
+        """Returns the form of an expression, in which the seats that are known are constants."""
+        names, known = self.table.names, {}
+        pairs = [(f"local {name}", bound.visibility) for name, bound in scope.locals.items()]
+        for name, value in (*pairs, *scope.known.items()):
+            if value.seats and value.seats & (value.seats - 1) == 0:
+                known[name] = self._seat_form(names[next(seat_numbers(value.seats))])
+        me = None if scope.me is None else self._seat_form(names[scope.me])
+        return form_of(expr, self.lets, Environment(me, {}, known))
+
+    def _seat_form(self, name: str) -> Form:
+        return form_of(Const(SEAT, self._span, name), self.lets, Environment())
+
+    def _answer(self, test: Expr, scope: Scope) -> Answer | None:
+        """Returns the question that a test asks of one seat, if its answer counts already."""
+        if self.cases.count == 1 or isinstance(test, Const | Logic):
+            return None
+        answer = self.cases.answer(self.form(test, scope))
+        return answer if answer is not None and answer.question in scope.settled else None
+
+    def _holding(self, answer: Answer) -> Readers:
+        """Returns the cases of the seat that is asked in which an answer holds."""
+        count = len(self.table.names)
+        return sum(1 << answer.seat + count * case for case in self.cases.holding(answer))
 
     def decide(self, test: Expr, scope: Scope) -> bool | None:
-        """Returns the value of a test, where the roles in it alone decide it; else None."""
+        """Returns the value of a test, where the roles in it and the case of a seat alone decide
+        it; else None."""
+        answer = self._answer(test, scope)
+        if answer is not None:
+            asked = self.table.own(answer.seat) & scope.possible
+            holding = asked & self._holding(answer)
+            return True if holding == asked else None if holding else False
         match test:
+            case LetCall(name=name) if self.cases.count > 1:
+                inner = self._scope_of_call(test, scope)
+                return None if inner is None else self.decide(self.lets[name].body, inner)
+            case Apply(function="in" | "not in" as op, arguments=(one, right)) if (
+                members := self.members(one, right, scope)
+            ) is not None:
+                found = {self.decide(part, inner) for part, inner in members}
+                member = False if False in found else None if None in found else True
+                return None if member is None else member == (op == "in")
             case Const(value=bool() as value):
                 return value
             case Logic(op=op, left=left, right=right):
@@ -392,7 +523,18 @@ class Visibilities:
         decided = self.decide(test, scope)
         if decided is not None and decided != holds:
             return None
+        answer = self._answer(test, scope)
+        if answer is not None:
+            own, holding = self.table.own(answer.seat), self._holding(answer)
+            return scope.among(~(own & ~holding) if holds else ~holding)
         match test:
+            case LetCall(name=name) if self.cases.count > 1:
+                around = self._scope_of_call(test, scope)
+                return self._narrowed(((self.lets[name].body, around),), holds, scope)
+            case Apply(function="in" | "not in" as op, arguments=(one, right)) if (
+                members := self.members(one, right, scope)
+            ) is not None and ((op == "in") == holds or len(members) == 1):
+                return self._narrowed(members, (op == "in") == holds, scope)
             case Apply(function="not", arguments=(inner,)):
                 return self.narrow(inner, not holds, scope)
             case Logic(op=op, left=left, right=right) if (op == "and") == holds:
@@ -417,13 +559,28 @@ class Visibilities:
                 pass
         return scope
 
+    def _narrowed(
+        self, tests: tuple[tuple[Expr, Scope | None], ...], holds: bool, scope: Scope
+    ) -> Scope | None:  # fmt: skip
+        """Returns the scope in which tests hold (or do not) that stand in scopes of their own: what
+        they tell of cases and of variables."""
+        for test, around in tests:
+            if around is None:
+                continue
+            inner = around._replace(possible=scope.possible, known=scope.known, memo={})
+            narrowed = self.narrow(test, holds, inner)
+            if narrowed is None:
+                return None
+            scope = scope._replace(possible=narrowed.possible, known=narrowed.known, memo={})
+        return scope
+
     def _matching(self, other: Expr, equal: bool, scope: Scope) -> Seats:
         """Returns the roles that may equal another expression, or may differ from it."""
         seats = self.visibility(other, scope).seats
         if equal:
             return seats
         alone = seats & (seats - 1) == 0 and other.type == SEAT
-        return self.table.everyone & ~(seats if alone else 0)
+        return self.table.seats & ~(seats if alone else 0)
 
     def representatives(self, seats: Seats, scope: Scope) -> Iterator[int]:
         """Yields, of each group of seats that are alike, those that are singled out in a scope and
@@ -444,8 +601,9 @@ class Visibilities:
     # causes
 
     def cause(self, expr: Expr, seat: int, scope: Scope) -> Cause:
-        """Returns the part of an expression that a seat cannot read. Counters and items of loops,
-        which only follow from other things, are named where there is nothing else."""
+        """Returns the part of an expression that a reader, by number, cannot read. Counters and
+        items of loops, which only follow from other things, are named where there is nothing
+        else."""
         inner = scope.with_known(**dict.fromkeys(self.loops, self.public))
         if self.readers(expr, inner) >> seat & 1:
             inner = scope
@@ -466,7 +624,7 @@ class Visibilities:
                 return whole if cause is None else cause._replace(through=(expr, *cause.through))
             case (
                 Const() | Read() | LastBy() | Past() | Me() | Stream() | Apply() | Logic() | If()
-                | Table() | Build() | Collect()
+                | Table() | Build() | Collect() | Consult()
             ):  # fmt: skip
                 return self._cause_in_parts(expr, seat, scope) or whole
             case _:

@@ -11,9 +11,13 @@ from functools import reduce
 from operator import and_, or_
 from typing import NamedTuple, assert_never
 
+from gamedsl.analysis.infoflow.cases import Form, has_locals, positive, variables_in
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities, has_length
 from gamedsl.analysis.infoflow.leaks import Leaks
 from gamedsl.analysis.infoflow.scope import Bound, Scope, is_role, narrow_to
+from gamedsl.analysis.infoflow.visibility import (
+    Readers as ReaderSet,
+)
 from gamedsl.analysis.infoflow.visibility import (
     Seats,
     Visibility,
@@ -43,26 +47,27 @@ from gamedsl.ir.types import SEAT, PerSeat, Record, Type, plain
 
 
 class Condition(NamedTuple):
-    """An expression that decides whether a step happens, and the seats that read it."""
+    """An expression that decides whether a step happens, and those who read it."""
 
     expr: Expr
     scope: Scope
-    readers: Seats
+    readers: ReaderSet
 
 
 class Context(NamedTuple):
-    """The surroundings of a step: its scope, the conditions around it, and the seats that may be
-    asked after it. A flow to any other seat tells it nothing that it could act on."""
+    """The surroundings of a step: its scope, the conditions around it, and the readers that are
+    possible there and may be asked after it. A flow to any other tells it nothing that it could
+    act on, or never happens."""
 
     scope: Scope
-    later: Seats
+    later: ReaderSet
     conditions: tuple[Condition, ...] = ()
 
     def in_scope(self, scope: Scope) -> Context:
-        return self._replace(scope=scope)
+        return self._replace(scope=scope, later=self.later & scope.possible)
 
-    def readers(self, everyone: Seats) -> Seats:
-        """Returns the seats that read all conditions."""
+    def readers(self, everyone: ReaderSet) -> ReaderSet:
+        """Returns those who read all conditions."""
         return reduce(and_, (condition.readers for condition in self.conditions), everyone)
 
 
@@ -113,9 +118,11 @@ class Flows:
                 lambda seat: self.visibility(readers, scope, inner, seat, sure=sure)
             )
 
-        def holds(inner: Readers, seat: int) -> bool:
+        def holds(inner: Readers, reader: int) -> bool:
             assert inner.test is not None
+            seat = self.visibilities.table.seat(reader)
             own = self._with_owner(scope, owner).acting_as(seat)
+            own = own._replace(possible=-1).among(~self.visibilities.table.own(seat) | 1 << reader)
             decided = self.visibilities.decide(inner.test, own)
             return decided is True or (decided is None and not sure)
 
@@ -130,10 +137,12 @@ class Flows:
             self.check_test(inner, variable, here)
         if self.leaks is None or readers.test is None:
             return
-        for seat in self.visibilities.representatives(here.later, scope):
+        table = self.visibilities.table
+        for seat in self.visibilities.representatives(table.some(here.later), scope):
             own = self._with_owner(scope, None).acting_as(seat)
-            if not self.visibilities.readers(readers.test, own) >> seat & 1:
-                cause = self.visibilities.cause(readers.test, seat, own)
+            missing = table.own(seat) & here.later & ~self.visibilities.readers(readers.test, own)
+            if missing:
+                cause = self.first_cause(readers.test, missing, own)
                 self.leaks.report_test(readers, variable, seat, cause)
 
     def _with_owner(self, scope: Scope, owner: int | None) -> Scope:
@@ -154,14 +163,14 @@ class Flows:
         condition = Condition(expr, scope, self.visibilities.readers(expr, scope))
         return here._replace(conditions=(*here.conditions, condition))
 
-    def first_cause(self, expr: Expr, missing: Seats, scope: Scope) -> Cause:
+    def first_cause(self, expr: Expr, missing: ReaderSet, scope: Scope) -> Cause:
         """Returns what the first of some seats cannot read in an expression."""
         return self.visibilities.cause(expr, next(seat_numbers(missing)), scope)
 
-    def cause(self, condition: Condition, seats: Seats) -> Cause:
+    def cause(self, condition: Condition, seats: ReaderSet) -> Cause:
         return self.first_cause(condition.expr, seats & ~condition.readers, condition.scope)
 
-    def causes(self, condition: Condition, seats: Seats) -> Iterator[Cause]:
+    def causes(self, condition: Condition, seats: ReaderSet) -> Iterator[Cause]:
         """Yields the parts of a condition that some seats cannot read: one for each seat, but for
         those that cannot read an earlier one either."""
         missing = seats & ~condition.readers
@@ -176,6 +185,30 @@ class Flows:
         """Checks a `show`. Returns who surely sees the value."""
         sure, _ = self.check_readers(step, step.value.type, here)
         return sure.with_roles(self.visibilities.visibility(step.value, here.scope).seats)
+
+    def revealed(self, value: Expr, shown: Visibility, scope: Scope) -> dict[Form, ReaderSet]:
+        """Returns what those know to whom an expression was shown, until a variable in it changes:
+        its value and, of `[r for r in roles if test]`, the test of each role."""
+        forms = {self.visibilities.form(value, scope): shown.all}
+        for seat in seat_numbers(self.visibilities.table.seats):
+            one = Const(SEAT, value.span, self.visibilities.table.names[seat])
+            for test, inner in self.visibilities.members(one, value, scope) or ():
+                forms[self.visibilities.form(test, inner)] = shown.all
+        return {positive(f): readers for f, readers in forms.items() if not has_locals(f)}
+
+    def revealed_by(self, step: Draw | Show, here: Context) -> dict[Form, ReaderSet]:
+        """Returns what each seat learns from whether it is told of a value whose readers the value
+        names: the test of the readers, of itself. The step happens once, whatever else does, so
+        that who is not told knows it too."""
+        table, test, forms = self.visibilities.table, step.readers.test, dict[Form, ReaderSet]()
+        if test is None or here.conditions or (isinstance(step, Draw) and step.per):
+            return forms
+        for seat in seat_numbers(table.seats):
+            own = self._with_owner(here.scope, None).acting_as(seat)
+            form = self.visibilities.form(test, own)
+            if step.variable in variables_in(form) and not has_locals(form):
+                forms[positive(form)] = table.own(seat)
+        return forms
 
     def check_readers(
         self, step: Show | Call, type: Type, here: Context
@@ -201,13 +234,13 @@ class Flows:
                 self.leaks.report_call(step, cause, missing)
         return sure
 
-    def check_observers(self, step: Draw | Show | Call, here: Context, audience: Seats) -> None:
+    def check_observers(self, step: Draw | Show | Call, here: Context, audience: ReaderSet) -> None:
         """Checks that those who see a step happen know whether it does."""
         audience &= here.later
         for condition in here.conditions:
             if self.leaks is not None and audience & ~condition.readers:
                 for cause in self.causes(condition, audience):
-                    self.leaks.report_occurrence(step, cause, audience)
+                    self.leaks.report_occurrence(step, cause, audience, condition.expr)
 
     def draw(self, step: Draw, here: Context) -> Visibility | None:
         """Checks a step of chance. Returns who surely sees what it binds, or None where it writes
@@ -320,7 +353,7 @@ class Flows:
                     )
                 ]
             else:
-                parts = [Visibility(target.any, self.everyone) for target in parts]
+                parts = [Visibility(target.any, self.visibilities.table.seats) for target in parts]
         return parts
 
     def _is_sized(self, place: Place) -> bool:
@@ -469,33 +502,37 @@ class Flows:
         """Checks that the actor can read all that its decision depends on, and that those who see
         the choice know whether it happens."""
         assert self.leaks is not None
-        own, scope = 1 << seat, here.scope
+        own, scope = self.visibilities.table.own(seat) & here.scope.possible, here.scope
         if step.knows is not None:  # being asked tells it nothing that it could keep
             own = 0
         audience = self.visibility(step.readers, scope, step.type, seat, sure=False).any
         audience = audience & here.later | own
-        self.check_test(step.readers, step.variable, here)
+        chosen = self._own_choice(step, seat, scope, self.public)
+        said = here.in_scope(scope.with_known(**{step.variable: chosen}))
+        self.check_test(step.readers, step.variable, said)
         for condition in here.conditions:
             if own & ~condition.readers:
                 cause = self.cause(condition, own)
                 self.leaks.report_decision(step, seat, cause, "is asked", audience, condition.expr)
             elif audience & ~condition.readers:
                 for cause in self.causes(condition, audience):
-                    self.leaks.report_occurrence(step, cause, audience)
+                    self.leaks.report_occurrence(step, cause, audience, condition.expr)
         read: list[tuple[Expr, Scope]] = []
         if step.legal is not None:
             read.append((step.legal, scope))
         for action in step.moves:
             read += self.guards(action, scope)[0]
         for expr, inner in read:
-            if own & ~self.visibilities.readers(expr, inner):
-                cause = self.visibilities.cause(expr, seat, inner)
+            missing = own & ~self.visibilities.readers(expr, inner)
+            if missing:
+                cause = self.first_cause(expr, missing, inner)
                 self.leaks.report_decision(step, seat, cause, "may choose", own)
         if step.said is not None and step.said.valid is not None:
-            reply = self._reply_visibility(step, seat, scope, sure)
+            reply = self._own_choice(step, seat, scope, sure)
             inner = scope.with_known(**{step.variable: reply})
-            if own & ~self.visibilities.readers(step.said.valid, inner):
-                cause = self.visibilities.cause(step.said.valid, seat, inner)
+            missing = own & ~self.visibilities.readers(step.said.valid, inner)
+            if missing:
+                cause = self.first_cause(step.said.valid, missing, inner)
                 self.leaks.report_decision(step, seat, cause, "may say", own)
         if self.ir.no_move == "pass" or (self.ir.no_move == "end" and self.stages):
             self._check_skipped(step, seat, read, audience)
@@ -504,11 +541,13 @@ class Flows:
                 self.check_informed(step, target, here, sure)
             self.check_write(step.place, here, step.span)
 
-    def _reply_visibility(
-        self, step: Choose, seat: int, scope: Scope, sure: Visibility
-    ) -> Visibility:
-        """Returns the visibility of a step's variable where its `valid` reads it: what the seat
-        says is already in it."""
+    def _own_choice(self, step: Choose, seat: int, scope: Scope, sure: Visibility) -> Visibility:
+        """Returns the visibility of a step's variable where its `valid` or `seen_by` reads it: what
+        the seat chooses or says is already in it, with that visibility.
+
+        In `seen_by` that is public: who is told is then told that it is among those who are, and
+        who is not learns no more. Its author has decided that, by what it knew.
+        """
         if not step.joint and (step.place is None or not step.place.keys):
             return sure
         whole = scope.known.get(step.variable)

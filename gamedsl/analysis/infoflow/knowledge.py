@@ -17,6 +17,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -79,7 +80,7 @@ def _unknown(ir: GameIR, step: Choose, known: frozenset[Expr]) -> Iterator[Expr]
                 decide.append(ir.lets_by_name[name].body)
             case (
                 Const() | Local() | Me() | Apply() | Logic() | If() | Get() | Field() | Cell()
-                | Table() | Build() | Collect()
+                | Table() | Build() | Collect() | Consult()
             ):  # fmt: skip
                 pass
             case _:

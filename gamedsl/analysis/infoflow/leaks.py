@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
 from gamedsl.analysis.infoflow.remedies import Leak, Remedies, named, quote, root_of
-from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
+from gamedsl.analysis.infoflow.visibility import Readers, Seats, seat_numbers
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Span
@@ -23,7 +23,8 @@ from gamedsl.ir.program import (
     bound_names,
     walk_steps,
 )
-from gamedsl.ir.statements import Place, Readers
+from gamedsl.ir.statements import Place
+from gamedsl.ir.statements import Readers as ReadersOf
 
 _WORDS = {
     "all": "all", "owner": "its owner alone", "others": "all but its owner", "nobody": "nobody",
@@ -39,9 +40,9 @@ class Leaks:
 
     def __init__(self, ir: GameIR, visibilities: Visibilities, problems: Problems) -> None:
         self._ir = ir
+        self._table = visibilities.table
         self._seats = visibilities.table.names
         self._remedies = Remedies(ir, visibilities)
-        self._names = self._remedies.names
         self._variables = visibilities.variables
         self._problems = problems
         self._found: dict[_Place, Diagnostic] = {}
@@ -67,7 +68,7 @@ class Leaks:
             self._problems.extend([found])
 
     def report_decision(
-        self, step: Choose, seat: int, cause: Cause, what: str, readers: Seats,
+        self, step: Choose, seat: int, cause: Cause, what: str, readers: Readers,
         condition: Expr | None = None,
     ) -> None:  # fmt: skip
         """Reports a seat whose decision depends on values hidden from it: `what` is "is asked",
@@ -79,25 +80,30 @@ class Leaks:
         names, several = self._few(seats), bool(seats & (seats - 1))
         asked = f"whether {names} {'are' if several else 'is'} asked"
         verb = "says" if step.said is not None else "chooses"
-        missing = (readers | 1 << seat) & ~cause.readers
+        readers |= self._table.own(seat) & ~cause.readers
+        missing = readers & ~cause.readers
         self._add(
             "GD0440", f"{asked if what == 'is asked' else f'what {names} {what}'} depends on "
             f"{quote(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
-            missing, needs=readers | 1 << seat, why=f"{names} would have to know this",
+            missing, needs=readers, why=f"{names} would have to know this",
             notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
             condition=condition,
         )  # fmt: skip
 
-    def report_occurrence(self, step: Binding, cause: Cause, audience: Seats) -> None:
+    def report_occurrence(
+        self, step: Binding, cause: Cause, audience: Readers, condition: Expr
+    ) -> None:
         """Reports a step whose condition is hidden from some who see that it happens."""
         names = self._names(audience & ~cause.readers)
+        learned = quote(cause.expr) if cause.expr is condition else f"of {quote(cause.expr)}"
         self._add(
-            "GD0442", f"{names} would learn {quote(cause.expr)} by seeing {named(step.variable)}",
+            "GD0442", f"{names} would learn {learned} by seeing {named(step.variable)}",
             cause, audience & ~cause.readers, needs=audience, why="this decides whether it happens",
             notes=(Note(step.span, f"{named(step.variable)} is seen by {self._names(audience)}"),),
+            condition=condition,
         )  # fmt: skip
 
-    def report_call(self, step: Call, cause: Cause, missing: Seats) -> None:
+    def report_call(self, step: Call, cause: Cause, missing: Readers) -> None:
         """Reports a function whose arguments are hidden from some who see its result."""
         self._add(
             "GD0448", f"{self._names(missing)} would learn of {quote(cause.expr)} from "
@@ -108,7 +114,7 @@ class Leaks:
         )  # fmt: skip
 
     def report_store(
-        self, variable: str, span: Span, cause: Cause, missing: Seats, what: str
+        self, variable: str, span: Span, cause: Cause, missing: Readers, what: str
     ) -> None:
         """Reports a stored value, or a condition or place of storing, that is hidden from some
         readers of the variable."""
@@ -128,7 +134,12 @@ class Leaks:
         )  # fmt: skip
 
     def report_length(
-        self, variable: str, span: Span, cause: Cause, missing: Seats, condition: Expr | None = None
+        self,
+        variable: str,
+        span: Span,
+        cause: Cause,
+        missing: Readers,
+        condition: Expr | None = None,
     ) -> None:
         """Reports a list whose length depends on values hidden from some."""
         self._add(
@@ -139,7 +150,7 @@ class Leaks:
             condition=condition,
         )  # fmt: skip
 
-    def report_skip(self, step: Choose, seat: int, cause: Cause, missing: Seats) -> None:
+    def report_skip(self, step: Choose, seat: int, cause: Cause, missing: Readers) -> None:
         """Reports a seat whose lack of legal options reveals something to others."""
         name = self._seats[seat]
         self._add(
@@ -154,7 +165,7 @@ class Leaks:
     ) -> None:
         """Reports an expression of a view that its seat cannot see; `told` are the lines that it
         would read. With `own` the seat could see its own part of the value."""
-        name, missing = self._seats[seat], 1 << seat
+        name, missing = self._seats[seat], self._table.own(seat)
         self._add(
             "GD0508", f"`{name}` reads this in its view, and cannot see {quote(cause.expr)}",
             cause, missing, why="a prompt may only show what its reader has seen",
@@ -162,16 +173,16 @@ class Leaks:
             instead=_own_part(cause.expr.span, entry) if own else None,
         )  # fmt: skip
 
-    def report_test(self, readers: Readers, variable: str, seat: int, cause: Cause) -> None:
+    def report_test(self, readers: ReadersOf, variable: str, seat: int, cause: Cause) -> None:
         """Reports a test of `seen_by` that a seat cannot evaluate for itself."""
         name = self._seats[seat]
         notes = () if readers.span is None else (Note(readers.span, "it is tested here"),)
         self._add(
             "GD0443", f"`{name}` cannot work out whether it sees {named(variable)}", cause,
-            1 << seat, why=f"`{name}` cannot see this", notes=notes,
+            self._table.own(seat), why=f"`{name}` cannot see this", notes=notes,
         )  # fmt: skip
 
-    def report_remainder(self, step: Draw, bag: Place, missing: Seats) -> None:
+    def report_remainder(self, step: Draw, bag: Place, missing: Readers) -> None:
         """Reports a collection whose remainder reveals the drawn values."""
         names, drawn = self._names(missing), named(step.variable)
         place = self._declared[bag.variable][0]
@@ -184,7 +195,7 @@ class Leaks:
             help=f"declare {named(bag.variable)} with `seen_by: nobody`", edits=edits,
         ))  # fmt: skip
 
-    def report_unobserved(self, step: Choose | Draw, variable: str, missing: Seats) -> None:
+    def report_unobserved(self, step: Choose | Draw, variable: str, missing: Readers) -> None:
         """Reports a step that shows fewer seats what it stores than read the variable."""
         names, span = self._names(missing), step.readers.span or step.span
         verb = "drawn" if isinstance(step, Draw) else "chosen"
@@ -203,16 +214,20 @@ class Leaks:
 
     # words
 
+    def _names(self, readers: Readers) -> str:
+        """Returns the seats that are among readers in words."""
+        return self._remedies.names(self._table.some(readers))
+
     def _add(
         self,
         code: str,
         message: str,
         cause: Cause,
-        missing: Seats,
+        missing: Readers,
         *,
         why: str,
         notes: tuple[Note, ...],
-        needs: Seats = 0,
+        needs: Readers = 0,
         hide: str = "",
         otherwise: str = "",
         witness: tuple[str, ...] = (),
@@ -234,15 +249,17 @@ class Leaks:
         ), self._leak(cause, missing, needs, hide, condition, places))  # fmt: skip
 
     def _leak(
-        self, cause: Cause, missing: Seats, needs: Seats, hide: str, condition: Expr | None,
+        self, cause: Cause, missing: Readers, needs: Readers, hide: str, condition: Expr | None,
         places: tuple[Span, ...],
     ) -> Leak:  # fmt: skip
-        needs = needs or missing | cause.readers
+        able = self._table.always(cause.readers)
+        missing, needs = self._table.some(missing), self._table.some(needs)
+        needs = needs or missing | able
         me = 0 if cause.me is None else 1 << cause.me
         turn = 0 if self.turn is None else 1 << self.turn
         return Leak(
             cause, missing, needs, me, bool(turn) and me in (0, turn), needs == turn,
-            cause.readers, hide, self.action,
+            able, hide, self.action,
             condition if condition is not None and self._is_test(condition) else None, places,
         )  # fmt: skip
 
@@ -313,7 +330,7 @@ def _declarations(ir: GameIR) -> dict[str, tuple[Span, str]]:
     return {**public, **found}
 
 
-def _readers_text(readers: Readers, chosen: bool = False) -> str:
+def _readers_text(readers: ReadersOf, chosen: bool = False) -> str:
     """Names the readers of a value, in words."""
     if readers.fields:
         return "seen in parts"

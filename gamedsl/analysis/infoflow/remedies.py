@@ -7,7 +7,7 @@ is not yet bound. There the seat is named, or the values of all seats are told.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
@@ -17,7 +17,17 @@ from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.frontend.source.edits import first_decision_before, set_step_readers, step_before
 from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Binding, bound_names, walk_steps
+from gamedsl.ir.program import (
+    Binding,
+    Choose,
+    Show,
+    Step,
+    bound_names,
+    substeps,
+    walk_steps,
+    walk_with_path,
+    written_variables,
+)
 from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Option, PerSeat, Type
 
@@ -67,9 +77,10 @@ class Remedies:
     def __init__(self, ir: GameIR, visibilities: Visibilities) -> None:
         self._file = ir.span.source
         self._seats = visibilities.table.names
-        self._everyone = visibilities.table.everyone
+        self._everyone = visibilities.table.seats
         self._alike = visibilities.alike
         self._bindings = _bindings(ir)
+        self._turns, self._variables = ir.turns, visibilities.variables
         self._steps = tuple(walk_steps(ir.turns))
         self._taken = {*ir.lets_by_name, *map(short, self._bindings)}
         self._named: dict[str, str] = {}
@@ -93,6 +104,14 @@ class Remedies:
         if flow.condition is not None:  # that it holds tells less than what it reads
             told = self._declaration_of(flow, flow.condition)
             expr = expr if told is None else flow.condition
+        whole: Expr | None = expr
+        while whole is not None:  # what is shown may be the value, or a map that it is an entry of
+            shown = self._existing_show(flow, whole)
+            if shown:
+                read = whole.span if whole is not cause.expr else cause_place(cause)
+                entry = "" if whole is expr else f", where `{text_of(whole)}` stands"
+                return Fix(f"read `{shown}` instead{entry}, which tells it", (Edit(read, shown),))
+            whole = whole.of if isinstance(whole, Get | Cell | Field) else None
         told = told or self._declaration_of(flow, expr)
         if told is None:
             words = f"let {named(root)} be seen by {self.names(self._all(flow.missing))}"
@@ -109,6 +128,39 @@ class Remedies:
         if flow.action:
             said += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
         return Fix(said, self._edits(flow, expr, f"{name}{part}", step))
+
+    def _existing_show(self, flow: Leak, expr: Expr) -> str:
+        """Returns the variable by which a step before has told a value to all who must read it;
+        empty where none has, or where the value may be another since."""
+        place = cause_place(flow.cause)
+        if flow.cause.through or place.source is not self._file or _has(expr, Local):
+            return ""
+        around = [
+            (*path, step)
+            for step, path in walk_with_path(self._turns)
+            if step.span.source is place.source
+            and step.span.start <= place.start and place.end <= step.span.end
+        ]  # fmt: skip
+        path = max(around, key=len, default=())
+        reads = {part.name for part in walk(expr) if isinstance(part, Read | LastBy | Past)}
+        own = _has(expr, Me)  # `me` is somebody else for who chooses, and may be in an inner loop
+        if own and path and isinstance(path[-1], Choose):
+            return ""
+        for depth, step in list(enumerate(path))[-1 if own else 0 :]:
+            beside = self._turns if not depth else substeps(path[depth - 1])
+            for number, show in enumerate(beside[: beside.index(step)]):
+                if isinstance(show, Show) and self._tells(show, expr, self._all(flow.needs)):
+                    later = _written(beside[number + 1 : beside.index(step) + 1])
+                    if later.isdisjoint({*reads, show.variable}):
+                        return show.variable
+        return ""
+
+    def _tells(self, step: Show, expr: Expr, seats: Seats) -> bool:
+        """Returns whether a step always tells some seats the value of an expression."""
+        if step.by_seat or step.condition is not None:
+            return False
+        known = self._variables.get(step.variable)
+        return step.value == expr and known is not None and not seats & ~known.all
 
     def _opened(self, name: str) -> tuple[Edit, ...]:
         """Returns the edits that let all see a variable of steps; none where one cannot be made."""
@@ -229,6 +281,11 @@ def _bindings(ir: GameIR) -> dict[str, list[tuple[Type | None, Source]]]:
         for name, type in bound_names(step).items():
             found.setdefault(name, []).append((type, step.span.source))
     return found
+
+
+def _written(steps: Iterable[Step]) -> frozenset[str]:
+    """Returns the variables that steps, and those inside them, may write."""
+    return frozenset().union(*(written_variables(step) for step in walk_steps(tuple(steps))))
 
 
 def _has(expr: Expr, kind: type[Me] | type[Local]) -> bool:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from gamedsl.analysis.infoflow.visibility import Seats, Visibility
+from gamedsl.analysis.infoflow.cases import Form, variables_in
+from gamedsl.analysis.infoflow.visibility import Readers, Seats, Visibility
 from gamedsl.ir.expr import Expr, Local, Read
 from gamedsl.ir.types import SEAT, Option, Type, plain
 
@@ -28,6 +29,10 @@ class Scope(NamedTuple):
     `known` are the variables of which more is known here than everywhere. `memo` caches the
     visibilities of lets for this scope. `fixed` are the seats that have been singled out, which
     represent none but themselves (see `Visibilities.representatives`).
+
+    `possible` are the readers, seats in their cases, for which the conditions around it can hold
+    (see `gamedsl.analysis.infoflow.cases`). `settled` are the questions whose answers count, and
+    `revealed` the readers of whole expressions that were shown, by their forms.
     """
 
     me: int | None
@@ -35,6 +40,9 @@ class Scope(NamedTuple):
     locals: Mapping[str, Bound]
     memo: dict[object, Visibility]
     fixed: Seats = 0
+    possible: Readers = -1
+    settled: frozenset[int] = frozenset()
+    revealed: Mapping[Form, Readers] = {}
 
     def acting_as(self, me: int) -> Scope:
         """Returns the scope in which one seat acts."""
@@ -46,10 +54,28 @@ class Scope(NamedTuple):
 
     def without(self, names: frozenset[str]) -> Scope:
         """Returns the scope after variables may have been bound again."""
-        if names.isdisjoint(self.known):
+        changed = [form for form in self.revealed if not names.isdisjoint(variables_in(form))]
+        if names.isdisjoint(self.known) and not changed:
             return self
         known = {name: value for name, value in self.known.items() if name not in names}
-        return self._replace(known=known, memo={})
+        revealed = {form: who for form, who in self.revealed.items() if form not in changed}
+        return self._replace(known=known, revealed=revealed, memo={})
+
+    def among(self, readers: Readers) -> Scope:
+        """Returns the scope in which only some readers are possible."""
+        possible = self.possible & readers
+        return self if possible == self.possible else self._replace(possible=possible, memo={})
+
+    def with_settled(self, questions: frozenset[int]) -> Scope:
+        """Returns the scope in which the answers to further questions count."""
+        if questions <= self.settled:
+            return self
+        return self._replace(settled=self.settled | questions, memo={})
+
+    def with_revealed(self, forms: Mapping[Form, Readers]) -> Scope:
+        """Returns the scope in which readers know the values of further expressions."""
+        known = {form: self.revealed.get(form, 0) | readers for form, readers in forms.items()}
+        return self._replace(revealed={**self.revealed, **known}, memo={})
 
     def with_locals(self, **bound: Bound) -> Scope:
         """Returns the scope with further local names."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from gamedsl.analysis.infoflow.expressions import Visibilities
 from gamedsl.analysis.infoflow.leaks import Leaks
 from gamedsl.analysis.infoflow.scope import outermost
+from gamedsl.analysis.infoflow.visibility import seat_numbers
 from gamedsl.engine.random_plays import pasts
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR
@@ -22,9 +23,11 @@ def check_views(ir: GameIR, visibilities: Visibilities, leaks: Leaks) -> None:
         scope = outermost().acting_as(number)
         for place, entry in enumerate(entries):
             value = visibilities.visibility(entry.value, scope)
-            if not value.all >> number & 1:
-                cause = visibilities.cause(entry.value, number, scope)
-                own = value.by == "seat" and bool(value.part(number).all >> number & 1)
+            mine = visibilities.table.own(number)
+            if missing := mine & ~value.all:
+                reader = next(seat_numbers(missing))
+                cause = visibilities.cause(entry.value, reader, scope)
+                own = value.by == "seat" and not mine & ~value.part(number).all
                 leaks.report_view(
                     number, cause, entry, _view_lines(ir, seat, place, entry), own=own
                 )

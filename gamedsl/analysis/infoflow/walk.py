@@ -10,17 +10,26 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import reduce
+from operator import or_
 from typing import assert_never
 
+from gamedsl.analysis.infoflow.cases import Cases
 from gamedsl.analysis.infoflow.expressions import Visibilities
 from gamedsl.analysis.infoflow.flows import Condition, Context, Flows
 from gamedsl.analysis.infoflow.future_decisions import FutureDecisions
 from gamedsl.analysis.infoflow.leaks import Leaks
 from gamedsl.analysis.infoflow.scope import Scope, outermost
-from gamedsl.analysis.infoflow.visibility import Seats, SeatTable, Visibility, join, seat_numbers
+from gamedsl.analysis.infoflow.visibility import (
+    Readers,
+    Seats,
+    SeatTable,
+    Visibility,
+    join,
+    seat_numbers,
+)
 from gamedsl.bounds.programs import has_pass
 from gamedsl.ir.builtins import element
-from gamedsl.ir.expr import Expr, LetCall, LetMap, Read, walk
+from gamedsl.ir.expr import Apply, Expr, LetCall, LetMap, Me, Read, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Action,
@@ -38,7 +47,7 @@ from gamedsl.ir.program import (
     written_variables,
 )
 from gamedsl.ir.statements import write_of
-from gamedsl.ir.types import SEAT
+from gamedsl.ir.types import BOOL, SEAT
 
 Observer = Callable[[Step, Context], None]
 """Is called at each step that the walk reaches, with the step's context."""
@@ -69,7 +78,7 @@ class Walk:
                 table[state.name] = flows.visibility(
                     state.readers, scope, state.type, per_seat=True, sure=sure
                 )
-        start = Context(scope, self._future.anywhere)
+        start = Context(scope, self._visibilities.table.readers(self._future.anywhere))
         for state in self._ir.states:
             flows.check_test(state.readers, state.name, start)
         self._steps(self._ir.turns, start)
@@ -89,8 +98,15 @@ class Walk:
         return here
 
     def _step(self, step: Step, here: Context) -> Context:
-        """Walks through a step. Returns the context after it."""
-        here = here._replace(later=self._future.after(step))
+        """Walks through a step. Returns the context after it, in which the questions count that it
+        settles (see `gamedsl.analysis.infoflow.cases`)."""
+        settled = self._visibilities.cases.settled_by.get(step.id, frozenset())
+        after = self._through(step, here, settled)
+        return after.in_scope(after.scope.with_settled(settled)) if settled else after
+
+    def _through(self, step: Step, here: Context, settled: frozenset[int]) -> Context:
+        later = self._visibilities.table.readers(self._future.after(step))
+        here = here._replace(later=later & here.scope.possible)
         after = here.in_scope(here.scope.without(self._written_in(step)))
         if isinstance(step, Choose):
             if self._observer is not None:
@@ -107,16 +123,18 @@ class Walk:
         bound: Visibility | None = None
         match step:
             case Block(body=body):
-                self._steps(body, inner)
+                last = self._steps(body, inner)
+                if step.condition is None:
+                    return here.in_scope(last.scope)
             case Loop():
                 scope = self._loop(step, inner)
                 return after if step.condition is not None else after.in_scope(scope)
             case Stage():
                 self._stage(step, inner)
             case Draw():
-                bound = self.flows.draw(step, inner)
+                bound = self.flows.draw(step, self._as_it_binds(step, inner, settled))
             case Show():
-                bound = self.flows.show(step, inner)
+                bound = self.flows.show(step, self._as_it_binds(step, inner, settled))
             case Call():
                 bound = self.flows.call(step, inner)
             case Do():
@@ -128,13 +146,29 @@ class Walk:
         if bound is None or step.condition is not None:
             return after
         assert isinstance(step, Draw | Show | Call)
-        return after.in_scope(after.scope.with_known(**{step.variable: bound}))
+        scope = after.scope.with_known(**{step.variable: bound})
+        if isinstance(step, Show) and not step.by_seat and self._visibilities.cases.count > 1:
+            scope = scope.with_revealed(self.flows.revealed(step.value, bound, here.scope))
+        if isinstance(step, Draw | Show) and settled:
+            scope = scope.with_revealed(self.flows.revealed_by(step, inner))
+        return after.in_scope(scope)
 
     def _do(self, step: Do, here: Context) -> None:
         for statement in step.statements:
             self.flows.statement(statement, here)
             written = frozenset((write_of(statement).place.variable,))
             here = here.in_scope(here.scope.without(written))
+
+    def _as_it_binds(
+        self, step: Draw | Show, here: Context, settled: frozenset[int]
+    ) -> Context:  # fmt: skip
+        """Returns the context in which the readers of a step are found: its own value is bound
+        then, so that they may be those whom it names. Values for several are bound one after
+        another, and may not."""
+        if not settled or (isinstance(step, Draw) and step.per):
+            return here
+        scope = here.scope.with_settled(settled)
+        return here.in_scope(scope.with_revealed(self.flows.revealed_by(step, here)))
 
     # loops and stages
 
@@ -157,7 +191,7 @@ class Walk:
                 inner = flows.with_condition(inner, loop.until, end)
         for name in (loop.item, loop.count):
             if name is not None:
-                flows.learn(name, Visibility(inner.readers(flows.everyone), flows.everyone))
+                flows.learn(name, Visibility(inner.readers(flows.everyone), flows.public.seats))
         last: list[Scope] = []
         if self._ir.no_move == "pass":  # a pass begins with all that it binds unbound, for all
             unbound = dict.fromkeys(loop.resets, flows.public)
@@ -165,8 +199,9 @@ class Walk:
         for me, start in self._passes(loop, inner, flows.sampled(seats, inner.scope)):
             with self._turn_of(me, self._is_written_out(loop)):
                 last.append(self._steps(loop.body, start).scope)
-        by_seat = loop.items is not None and _are_roles(loop.items)
-        return self._scope_after(loop, before, ends or ([] if by_seat else last))
+        if loop.items is not None and _are_roles(loop.items):
+            last = [self._of_any_seat(scope, before) for scope in last]
+        return self._scope_after(loop, before, ends or last)
 
     def _passes(
         self, loop: Loop, here: Context, seats: Iterator[int]
@@ -175,8 +210,15 @@ class Walk:
         seat that acts in it and its context."""
         scope = here.scope
         if loop.in_turn:
+            assert loop.items is not None
             for me in seats:
-                yield me, here.in_scope(scope.acting_as(me))
+                own: Scope | None = scope.acting_as(me)
+                if self._visibilities.cases.count > 1:  # whoever acts is one of the items
+                    assert own is not None
+                    member = Apply(BOOL, loop.span, "in", (Me(SEAT, loop.span), loop.items))
+                    own = self._visibilities.narrow(member, True, own)
+                if own is not None:
+                    yield me, here.in_scope(own)
         elif loop.items is not None and loop.item is not None and _are_roles(loop.items):
             for seat in seats:
                 item = scope.known[loop.item].with_roles(1 << seat)
@@ -184,6 +226,20 @@ class Walk:
                 yield None, here.in_scope(own._replace(fixed=own.fixed | 1 << seat))
         else:
             yield None, here
+
+    def _of_any_seat(self, scope: Scope, before: Scope) -> Scope:
+        """Returns the scope after the pass of a seat as it is after that of any seat which it
+        represents: of seats that are alike, all or none read a value, and all may be in it. Of a
+        value with parts nothing is kept."""
+        groups = [group & ~before.fixed for group in self._visibilities.alike]
+        known = {}
+        for name, value in scope.known.items():
+            if name in before.known or value.parts:
+                continue
+            gone = reduce(or_, (g for g in groups if g & ~value.readers), 0)
+            more = reduce(or_, (g for g in groups if g & value.seats), 0)
+            known[name] = Visibility(value.readers & ~gone, value.seats | more)
+        return scope._replace(known={**before.known, **known})
 
     @contextmanager
     def _turn_of(self, me: int | None, written_out: bool) -> Iterator[None]:
@@ -258,7 +314,7 @@ class Walk:
         for seat, inner in flows.actor_contexts(step, here):
             sure = flows.visibility(step.readers, inner.scope, step.type, seat)
             if step.knows is None:
-                sure = sure.widened(1 << seat)
+                sure = sure.widened(self._visibilities.table.own(seat))
             if step.type == SEAT:
                 options = step.options_of(self._ir.everyone[seat])
                 roles = self._visibilities.table.of(tuple(option.value for option in options))
@@ -279,13 +335,14 @@ class Walk:
             bound = join(before, bound.restricted(self._informed_seats(step, actors, here)))
         return after.in_scope(after.scope.with_known(**{step.variable: bound}))
 
-    def _informed_seats(self, step: Choose, actor: Seats, here: Context) -> Seats:
-        """Returns the seats that know whether the actor of a step has a legal option: itself, who
+    def _informed_seats(self, step: Choose, actor: Seats, here: Context) -> Readers:
+        """Returns the readers that know whether the actor of a step has a legal option: itself, who
         is asked or not, and those who can work it out."""
         if step.legal is None:
             return self.flows.everyone
         scope = here.scope.acting_as(next(seat_numbers(actor)))
-        return actor | self._visibilities.length_readers(step.legal, scope)
+        own = self._visibilities.table.readers(actor)
+        return own | self._visibilities.length_readers(step.legal, scope)
 
     def _act(
         self, step: Choose, action: Action, seat: int, here: Context, sure: Visibility
@@ -306,7 +363,7 @@ class Walk:
         if not step.joint and step.place is None:
             scope = scope.with_known(**{step.variable: sure})
         chosen = Read(step.type, action.span, step.variable)
-        value = Visibility(readers, self.flows.everyone)
+        value = Visibility(readers, self.flows.public.seats)
         around = here.scope.with_known(**{step.variable: value})
         condition = Condition(chosen, around, readers)
         written_out = action.span.source is self._ir.span.source
@@ -321,13 +378,14 @@ def visibilities_of(ir: GameIR) -> Visibilities:
     variables themselves. They start as public; walks repeat until nothing changes.
     """
     states = frozenset(state.name for state in ir.states)
-    visibilities = Visibilities(ir, SeatTable(ir.everyone), states)
+    cases = Cases.find(ir)
+    visibilities = Visibilities(ir, SeatTable(ir.everyone, cases.count), cases, states)
     before = None
     while before != visibilities.variables:
         walk, before = Walk(ir, visibilities, None), visibilities.variables
         walk.run()
         visibilities.variables = walk.flows.learned
-        if not visibilities.loops:
+        if not visibilities.loops and cases.count == 1:
             break
     return visibilities
 

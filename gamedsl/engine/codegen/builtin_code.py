@@ -20,6 +20,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -35,6 +36,7 @@ from gamedsl.ir.expr import (
     Stream,
     Table,
     children,
+    loops_of,
 )  # fmt: skip
 from gamedsl.ir.graphs import Adjacency
 from gamedsl.ir.types import (
@@ -169,8 +171,8 @@ def _quantifier(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     """The code of `all` and `any`, of truth values that are collected here or declared as state."""
     (source,) = expr.arguments
     sought = expr.function == "any"
-    if isinstance(source, Collect):
-        if not make.known.is_truth(source.item):
+    if make.gathers(source):
+        if not make.known.is_truth(loops_of(source)[-1].item):
             return None
         code = f"[{make.comprehension(source, scope, ordered=False)}]"
     elif isinstance(source, Read) and make.known.is_some(source) and _holds_truths(source.type):
@@ -188,7 +190,7 @@ def _holds_truths(type: Type) -> bool:
 def _count(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     first, *wanted = expr.arguments
     if not wanted:
-        if isinstance(first, Collect) and make.known.is_truth(first.item):
+        if make.gathers(first) and make.known.is_truth(loops_of(first)[-1].item):
             return f"sum([{make.comprehension(first, scope, ordered=False)}])"
         return None
     if isinstance(first.type, List | Grid) and make.known.known_size(first) is not None:
@@ -202,7 +204,7 @@ def _count(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
 def _size(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     (collection,) = expr.arguments
     code = make.code(collection, scope)
-    if isinstance(collection, Collect):
+    if make.gathers(collection):
         return f"len([{make.comprehension(collection, scope, ordered=False)}])"
     match plain(collection.type):
         case List() | Set() | Grid() | PerSeat() | PerValue():
@@ -219,7 +221,7 @@ def _sum(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
     inner = getattr(collection.type, "of", None)
     if not isinstance(inner, Number):
         return None
-    if isinstance(collection, Collect):
+    if make.gathers(collection):
         code = f"sum([{make.comprehension(collection, scope, ordered=False)}])"
     else:
         if isinstance(collection.type, Tuple):
@@ -263,6 +265,8 @@ def _to_set(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
         remembered = _remembered_set(make, collection, scope)
         code = f"frozenset([{make.comprehension(collection, scope, ordered=False)}])"
         return remembered or code
+    if make.gathers(collection):
+        return f"frozenset([{make.comprehension(collection, scope, ordered=False)}])"
     if isinstance(collection.type, List | Set | PerSeat | PerValue):
         return f"frozenset({make.items(collection, scope, ordered=False)})"
     return None
@@ -308,9 +312,17 @@ def _reads(expr: Expr, names: set[str], known: dict[int, str]) -> bool:
             return any(_reads(child, names, known) for child in children(expr))
         case Read() | LastBy() | Past() | Me() | Stream() | LetCall() | LetMap():
             return True
-        case Table() | Collect():
+        case Table() | Collect() | Consult():
             return True
     assert_never(expr)
+
+
+def _chain(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
+    """The items of several `for`, as one list."""
+    value = make.fixed(expr)
+    if value is not None:
+        return make.module.constant(value)
+    return f"tuple([{make.comprehension(expr, scope)}])" if make.gathers(expr) else None
 
 
 def _slots(make: Expressions, expr: Apply, scope: CodeScope) -> str | None:
@@ -525,6 +537,7 @@ FORMS: dict[str, Inline] = {
     "sum": _sum,
     "extreme": _extreme,
     "list": _to_list,
+    "chain": _chain,
     "set": _to_set,
     "slots": _slots,
     "end": _end,

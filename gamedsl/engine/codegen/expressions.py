@@ -151,6 +151,8 @@ class Expressions:
             case ex.Collect():
                 value = self.fixed(expr)
                 return self._collect(expr, scope) if value is None else self.module.constant(value)
+            case ex.Consult():
+                raise AssertionError("games in words are interpreted")
         assert_never(expr)
 
     def truth(self, expr: Expr, scope: CodeScope) -> str:
@@ -181,8 +183,21 @@ class Expressions:
             return code
         return f"small({code}, {self.most})"
 
-    def comprehension(self, expr: ex.Collect, scope: CodeScope, *, ordered: bool = True) -> str:
-        """`item for targets in source if condition`."""
+    def gathers(self, expr: Expr) -> bool:
+        """Returns whether `comprehension` writes an expression: a comprehension whose items, of
+        several `for`, are known to be no more than the reference allows."""
+        loops = ex.loops_of(expr)
+        return bool(loops) and (len(loops) == 1 or self.known.known_size(expr) is not None)
+
+    def comprehension(self, expr: Expr, scope: CodeScope, *, ordered: bool = True) -> str:
+        """`item for targets in source if condition`, with further `for` where there are several."""
+        return " ".join(self._loops(ex.loops_of(expr), scope, ordered=ordered))
+
+    def _loops(
+        self, loops: tuple[ex.Collect, ...], scope: CodeScope, *, ordered: bool
+    ) -> tuple[str, str]:
+        """Returns the code of the item of some loops, and that of their `for` and `if`."""
+        expr, *others = loops
         source = self.elements(expr.source, scope, keyed=expr.keyed, ordered=ordered)
         ahead = ""
         parts = (expr.item,) if expr.condition is None else (expr.condition, expr.item)
@@ -196,10 +211,16 @@ class Expressions:
             scope = scope.with_values(dict(zip(map(id, early), names, strict=True)))
         inner = scope.bound(**{name: f"{name}_" for name in expr.targets})
         target = ", ".join(f"{name}_" for name in expr.targets)
-        code = f"{self.code(expr.item, inner)} {ahead}for {target} in {source}"
+        loop = f"{ahead}for {target} in {source}"
         if expr.condition is not None:
-            code += f" if {self.truth(expr.condition, inner)}"
-        return code
+            loop += f" if {self.truth(expr.condition, inner)}"
+        if not others:
+            return self.code(expr.item, inner), loop
+        if id(expr.item) in inner.values:  # the inner lists do not depend on the element
+            name = f"e{len(inner.values)}"
+            return name, f"{loop} for {name} in {inner.values[id(expr.item)]}"
+        item, more = self._loops(tuple(others), inner, ordered=ordered)
+        return item, f"{loop} {more}"
 
     def elements(
         self, source: Expr, scope: CodeScope, *, keyed: bool, ordered: bool = True

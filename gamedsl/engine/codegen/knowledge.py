@@ -138,7 +138,7 @@ def independent_parts(exprs: Iterable[Expr], names: set[str], *, reads: bool) ->
             case (
                 ex.Const() | ex.Read() | ex.LastBy() | ex.Past() | ex.Local() | ex.Me()
                 | ex.Stream() | ex.Apply() | ex.Get() | ex.Field() | ex.Cell() | ex.LetCall()
-                | ex.LetMap() | ex.Build()
+                | ex.LetMap() | ex.Build() | ex.Consult()
             ):  # fmt: skip
                 always = ex.children(expr)
             case _:

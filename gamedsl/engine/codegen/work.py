@@ -20,6 +20,7 @@ from gamedsl.ir.expr import (
     Cell,
     Collect,
     Const,
+    Consult,
     Expr,
     Field,
     Get,
@@ -79,6 +80,9 @@ class Work:
                 return inside + 1 + self._let_steps(name, largest)
             case LetMap(name=name):
                 return len(self._values.seats.players) * (1 + self._let_steps(name, largest))
+            case Consult(arguments=given):
+                sizes = (self._size(part, largest) for _, part in given)
+                return inside + max(1, *sizes)
             case Table(keys=keys, cells=cells):
                 longest = max((self.steps(cell, largest) for cell in cells.values()), default=0)
                 return sum(self.steps(key, largest) for key in keys) + longest

@@ -76,6 +76,17 @@ def check_shape(kind: str, root: Mapping, problems: Problems) -> None:
         _check_nulls(root, problems)
 
 
+def check_part(name: str, node: Mapping, problems: Problems) -> bool:
+    """Returns whether a part of a file that stands in a text has the shape of one definition of the
+    schemas; reported if not."""
+    data, wanted = plain(node), {"$ref": f"#/$defs/{name}", "$defs": schema("game")["$defs"]}
+    if fits(wanted, data):
+        return True
+    for error in islice(_validator_class()(wanted).iter_errors(data), MOST_ERRORS):
+        translate(error, node, problems)
+    return False
+
+
 @cache
 def _validator_class() -> Any:
     """Draft 2020-12, with a `uniqueItems` that stays fast on long lists."""

@@ -7,7 +7,8 @@ PyYAML was built. A problem found here does not stop the reading; a syntax error
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple, assert_never
 
 from yaml.error import YAMLError
 from yaml.events import (
@@ -108,6 +109,45 @@ def compose(source: Source, problems: Problems) -> Node | None:
         place = Span(source, 0, 0)
         problems.add("GD0005", f"`{source.name}` is empty", place, help="begin with `game: <name>`")
     return composer.root
+
+
+def compose_part(scalar: Scalar, problems: Problems) -> Node | None:
+    """The node that a text stands for which is YAML itself, such as `{a: 1..3}` in quotes, each of
+    its parts placed where it is written; None, with a diagnostic, where its syntax is broken."""
+    source = scalar.span.source
+    whole = scalar.locate(0, len(scalar.text))
+    if whole.text != scalar.text:
+        problems.add(
+            "GD0017", "this text has a map in it, and is not written in one piece", scalar.span,
+            why="quotes, breaks or signs with `\\` stand inside it",
+            help="declare the map under `types:`, and write its name here",
+        )  # fmt: skip
+        return None
+    blank = "".join(sign if sign == "\n" else " " for sign in source.text[: whole.start])
+    inside = Problems()
+    node = compose(Source(source.name, blank + scalar.text, source.folder), inside)
+    for found in inside.found:
+        edits = tuple(replace(e, span=e.span._replace(source=source)) for e in found.edits)
+        moved = replace(found, span=found.span._replace(source=source), notes=(), edits=edits)
+        problems.extend([moved])
+    return None if node is None or inside.errors else _placed(node, source)
+
+
+def _placed(node: Node, source: Source) -> Node:
+    """Returns a node whose parts are placed in another source, at the same offsets."""
+    span = node.span._replace(source=source)
+    match node:
+        case Scalar():
+            return replace(node, span=span)
+        case Sequence(items=items):
+            return Sequence(tuple(_placed(item, source) for item in items), span)
+        case Mapping(entries=entries):
+            placed = (
+                (_placed(entry.key, source), _placed(entry.value, source)) for entry in entries
+            )
+            return Mapping(tuple(Entry(k, v) for k, v in placed if isinstance(k, Scalar)), span)
+        case _:
+            assert_never(node)
 
 
 def check_characters(source: Source, problems: Problems, words: bool = False) -> bool:

@@ -67,12 +67,24 @@ class Call(Located):
 
 @dataclass(frozen=True, slots=True)
 class Comprehension(Located):
-    """`item for targets in source if condition`, in `[ ]` or as the only argument of a call."""
+    """`item for targets in source if condition`, in `[ ]` or as the only argument of a call.
+
+    Of several `for`, each but the last is `chained`: its item is the comprehension of those behind
+    it, whose items are its own.
+    """
 
     item: Node
     targets: tuple[Name, ...]
     source: Node
     condition: Node | None
+    chained: bool = False
+
+    @property
+    def is_conditional(self) -> bool:
+        """Whether one of its loops has a condition."""
+        inner = self.item
+        later = self.chained and isinstance(inner, Comprehension) and inner.is_conditional
+        return self.condition is not None or later
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +95,26 @@ class Display(Located):
     items: tuple[Node, ...]
 
 
-Node = Literal | Name | Operator | Conditional | Attribute | Index | Call | Comprehension | Display
+@dataclass(frozen=True, slots=True)
+class Map(Located):
+    """A map of constants, which a `let` writes in YAML: `{mill: [harbor], harbor: [mill]}`."""
+
+    keys: tuple[Node, ...]
+    values: tuple[Node, ...]
+
+
+Node = (
+    Literal
+    | Name
+    | Operator
+    | Conditional
+    | Attribute
+    | Index
+    | Call
+    | Comprehension
+    | Display
+    | Map
+)
 """An expression."""
 
 
@@ -134,7 +165,8 @@ class DropItem(Located):
 
 @dataclass(frozen=True, slots=True)
 class Each(Located):
-    """`body for targets in source if condition`."""
+    """`body for targets in source if condition`; of several `for`, the body of the first is the
+    statement with the others."""
 
     body: Statement
     targets: tuple[Name, ...]

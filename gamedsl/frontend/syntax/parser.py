@@ -232,6 +232,8 @@ class _Builder:
                 return ast.Operator(span, str(op), (self.node(left), self.node(right)))
             case "either" | "both":
                 return _balanced(_OPERATORS[kind], [self.node(child) for child in children])
+            case "is_kind" | "is_no_kind":
+                return self.kind_test(children[0], children[1], kind == "is_kind", span)
             case "attribute":
                 return ast.Attribute(span, self.node(children[0]), self.name(children[1]))
             case "index":
@@ -260,6 +262,13 @@ class _Builder:
             raise _RefusedError("GD0201", message, span, "a value was expected")
         return ast.Name(span, word)
 
+    def kind_test(self, of: Any, word: Any, holds: bool, span: Span) -> ast.Node:
+        """Returns `x is T` or `x is not T`; `x is none` is `x == none`."""
+        if str(word) == "none":
+            none = ast.Literal(self.span(word.start_pos, word.end_pos), None)
+            return ast.Operator(span, "==" if holds else "!=", (self.node(of), none))
+        return ast.Operator(span, "is" if holds else "is not", (self.node(of), self.name(word)))
+
     def arguments(self, children: list[Any]) -> tuple[ast.Node, ...]:
         if not children:
             return ()
@@ -269,9 +278,12 @@ class _Builder:
         return (self.node(tree),)
 
     def comprehension(self, tree: Any) -> ast.Comprehension:
-        item, generator = tree.children
+        item, *others, last = tree.children
         span = self.span(tree.meta.start_pos, tree.meta.end_pos)
-        return ast.Comprehension(span, self.node(item), *self.generator(generator))
+        found = ast.Comprehension(span, self.node(item), *self.generator(last))
+        for generator in reversed(others):
+            found = ast.Comprehension(span, found, *self.generator(generator), chained=True)
+        return found
 
     def generator(self, tree: Any) -> tuple[tuple[ast.Name, ...], ast.Node, ast.Node | None]:
         """The targets, the source and the condition of a `for`."""
@@ -281,10 +293,12 @@ class _Builder:
 
     def statement(self, tree: Any) -> ast.Statement:
         span = self.span(tree.meta.start_pos, tree.meta.end_pos)
-        children = list(tree.children)
-        each = children.pop() if getattr(children[-1], "data", "") == "generator" else None
-        body = self.simple(tree.data, children, span)
-        return body if each is None else ast.Each(span, body, *self.generator(each))
+        loops = [c for c in tree.children if getattr(c, "data", "") == "generator"]
+        parts = tree.children[: len(tree.children) - len(loops)]
+        body: ast.Statement = self.simple(tree.data, parts, span)
+        for generator in reversed(loops):
+            body = ast.Each(span, body, *self.generator(generator))
+        return body
 
     def simple(self, kind: str, children: list[Any], span: Span) -> ast.Statement:
         """A statement without its `for`."""

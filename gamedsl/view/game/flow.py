@@ -28,7 +28,7 @@ from gamedsl.ir.program import (
     Step,
 )
 from gamedsl.ir.statements import Readers
-from gamedsl.ir.types import Record
+from gamedsl.ir.types import Record, plain, text_or_record
 from gamedsl.ir.values import name_of
 from gamedsl.tables.model import TextRun, series
 from gamedsl.tables.text import Line, cut, padded
@@ -280,8 +280,14 @@ def _items_text(items: Expr) -> str:
 
 def _options_text(step: Choose) -> str:
     if step.said is not None:
-        fields = [name for name, _ in step.type.fields] if isinstance(step.type, Record) else []
-        what = {"text": "a text", "code": "code", "json": f"JSON with {', '.join(fields)}"}
+        kinds, type = text_or_record(step.type), plain(step.type)
+        record = type if kinds is None else kinds.record
+        fields = [name for name, _ in record.fields] if isinstance(record, Record) else []
+        named = f"JSON with {', '.join(fields)}"
+        what = {
+            "text": "a text", "code": "code", "json": named, "either": f"a text or {named}",
+            "tool": f"a call of {', '.join(fields)}",
+        }  # fmt: skip
         return f"{what[step.said.form]}, at most {step.said.max_tokens} tokens"
     if step.moves:
         return cut(", ".join(move.name for move in step.moves), LONG)

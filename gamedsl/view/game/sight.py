@@ -12,7 +12,13 @@ from typing import Literal
 
 from gamedsl.analysis.infoflow.expressions import Visibilities, has_length
 from gamedsl.analysis.infoflow.flows import Context
-from gamedsl.analysis.infoflow.visibility import Seats, Visibility, seat_numbers
+from gamedsl.analysis.infoflow.visibility import (
+    Readers,
+    Seats,
+    SeatTable,
+    Visibility,
+    seat_numbers,
+)
 from gamedsl.analysis.infoflow.walk import Walk, visibilities_of
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Binding, Choose, Draw, Show, Step, walk_steps
@@ -65,11 +71,13 @@ def visibility_rows(ir: GameIR) -> tuple[SightRow, ...]:
         kind: Literal["choice", "chance", "shown"] = "chance"
         if not isinstance(step, Draw):
             kind = "choice" if isinstance(step, Choose) else "shown"
-        glances = tuple(_glance(ir, step, noted, seat) for seat in range(len(ir.everyone)))
+        glances = tuple(
+            _glance(ir, step, noted, seat, noting.table) for seat in range(len(ir.everyone))
+        )
         rows.append(SightRow(step.variable, kind, place_of(ir, step.span), glances))
     for state in ir.states:
         glances = tuple(
-            _value_glance(noting.walk.flows.learned[state.name], seat, ir, state.type)
+            _value_glance(noting.walk.flows.learned[state.name], seat, ir, state.type, noting.table)
             for seat in range(len(ir.everyone))
         )
         length = (
@@ -119,7 +127,7 @@ class _Note:
     """The findings at a step: the seats that may act, the readers of each owner's value, and the
     seats that know that the step happens."""
 
-    known: Seats
+    known: Readers
     asked: Seats = 0
     sights: dict[int | None, Visibility] = field(default_factory=dict)
 
@@ -129,6 +137,7 @@ class _Noting:
 
     def __init__(self, ir: GameIR, visibilities: Visibilities) -> None:
         self.walk = Walk(ir, visibilities, None, self._observe)
+        self.table = visibilities.table
         self.noted: dict[str, _Note] = {}
 
     def _note(self, step: Step, owner: int | None, sight: Visibility, here: Context) -> _Note:
@@ -166,20 +175,20 @@ class _Noting:
                 pass
 
 
-def _glance(ir: GameIR, step: Binding, note: _Note, seat: int) -> Glance:
+def _glance(ir: GameIR, step: Binding, note: _Note, seat: int, table: SeatTable) -> Glance:
     """A seat's view of a step, all its owners together."""
     asked = bool(note.asked >> seat & 1)
     own = asked and not (isinstance(step, Choose) and step.knows is not None)
     type = step.type
     parts = {
-        owner: _value_glance(sight, seat, ir, type)
+        owner: _value_glance(sight, seat, ir, type, table)
         for owner, sight in note.sights.items()
         if not (own and owner == seat and len(note.sights) > 1)
     }
     if own and len(note.sights) == 1:
         return Glance(True, "all")
     kinds = {one.sees for one in parts.values()}
-    happens: Sees = "happens" if note.known >> seat & 1 else "nothing"
+    happens: Sees = "happens" if table.always(note.known) >> seat & 1 else "nothing"
     if kinds == {"all"}:
         return Glance(asked, "all")
     if kinds <= {"nothing"}:
@@ -202,20 +211,24 @@ def _owner_names(ir: GameIR, parts: dict[int | None, Glance], seat: int) -> str:
     return ", ".join(f"{ir.everyone[one]}'s" for one in owners if one is not None) + fields
 
 
-def _value_glance(sight: Visibility, seat: int, ir: GameIR, type: Type) -> Glance:
+def _value_glance(
+    sight: Visibility, seat: int, ir: GameIR, type: Type, table: SeatTable
+) -> Glance:  # fmt: skip
     """A seat's view of a value."""
-    if sight.all >> seat & 1:
+    if table.always(sight.all) >> seat & 1:
         return Glance(False, "all")
-    if not sight.any >> seat & 1:
+    if not table.some(sight.any) >> seat & 1:
         return Glance(False, "nothing")
+    if table.some(sight.all) >> seat & 1 and not sight.parts:
+        return Glance(False, "some", "if its own secret says so")
     if sight.by == "seat":
         parts: dict[int | None, Glance] = {
-            i: _value_glance(sight.part(i), seat, ir, type) for i in range(len(sight.parts))
+            i: _value_glance(sight.part(i), seat, ir, type, table) for i in range(len(sight.parts))
         }
         return Glance(False, "some", _owner_names(ir, parts, seat))
     record = plain(type)
     names: Sequence[str] = ()
     if isinstance(record, Record):
         names = [name for name, _ in record.fields]
-    visible = [names[i] for i in range(len(names)) if sight.part(i).any >> seat & 1]
+    visible = [n for i, n in enumerate(names) if table.some(sight.part(i).any) >> seat & 1]
     return Glance(False, "some", ", ".join(visible))

@@ -1,7 +1,9 @@
 """Values from their canonical names: the inverse of `gamedsl.ir.values.name_of`, by type.
 
-Events know what was drawn or shown by its name alone; views read it back. Within one type no two
-values have one name, so that there is one way to read a name at most.
+Events know what was drawn or shown by its name alone; views and prompts read it back. Within one
+type no two values have one name, so that there is one way to read a name at most. Collections of
+texts are the exception, since a text may hold the marks between two items: of a map each text is
+the shortest that another key follows, and of a list the first is the whole.
 """
 
 from __future__ import annotations
@@ -66,6 +68,7 @@ def _parse(text: str, type: Type, seats: tuple[str, ...]) -> Readings:
             yield from _one_of(text, {name: name for name in seats})
         case Text():
             yield text, ""
+            yield from ((text[:end], text[end:]) for end in range(len(text)))
         case NoneType():
             yield from _one_of(text, {"none": None})
         case Option(of=inner):
@@ -103,12 +106,17 @@ def _row(text: str, types: tuple[Type, ...], mark: str, seats: tuple[str, ...]) 
     if not types:
         yield (), text
         return
-    for first, rest in _parse(text, types[0], seats):
-        if len(types) == 1:
-            yield (first,), rest
+    tried, found = [_parse(text, types[0], seats)], list[Any]()
+    while tried:
+        value, rest = next(tried[-1], (None, None))
+        if rest is None:
+            tried.pop()
+            del found[-1:]
+        elif len(tried) == len(types):
+            yield (*found, value), rest
         elif rest.startswith(mark):
-            for more, left in _row(rest[len(mark) :], types[1:], mark, seats):
-                yield (first, *more), left
+            found.append(value)
+            tried.append(_parse(rest[len(mark) :], types[len(tried)], seats))
 
 
 def _items(
@@ -118,13 +126,21 @@ def _items(
     if length is not None:
         yield from _row(text, (type,) * length, mark, seats)
         return
-    for first, rest in _parse(text, type, seats):
+    tried, found, rests = [_parse(text, type, seats)], list[Any](), [text]
+    while tried:
+        value, rest = next(tried[-1], (None, None))
+        if rest is None:
+            tried.pop()
+            yield tuple(found), rests[-1]
+            del found[-1:], rests[-1:]
+            continue
+        found.append(value)
+        rests.append(rest)
         if rest.startswith(mark):
-            for more, left in _items(rest[len(mark) :], type, mark, seats):
-                if more:
-                    yield (first, *more), left
-        yield (first,), rest
-    yield (), text
+            tried.append(_parse(rest[len(mark) :], type, seats))
+        else:
+            yield tuple(found), rest
+            del found[-1:], rests[-1:]
 
 
 def _braced(text: str, type: Type, seats: tuple[str, ...]) -> Readings:
