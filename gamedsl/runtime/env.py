@@ -54,6 +54,9 @@ class Env:
         self.outcomes = lru_cache(maxsize=16)(_outcomes)
         """The possible outcomes in a position; the last ones are kept, for some are long lists."""
 
+    def __repr__(self) -> str:
+        return f"<Env {self.ir.name}: seats {', '.join(self.seats)}; run seed {self.run_seed}>"
+
     def prompter_of(self, wording: Wording | None) -> Prompter:
         """Returns the prompter of the game in a wording; None: in that of the environment."""
         if wording is None or wording == self.ir.wording:

@@ -61,6 +61,15 @@ class Episode:
         self._given = given or {}
         self._go_on(env.begin(memory))
 
+    def __repr__(self) -> str:
+        now = "chance draws"
+        if self.done:
+            paid = (f"{seat} {_text(amount)}" for seat, amount in self.payoffs.items())
+            now = f"done, payoffs {', '.join(paid)}"
+        elif asked := self.decisions:
+            now = f"asked {', '.join(f'{one.seat}.{one.step}' for one in asked)}"
+        return f"<Episode {self.env.ir.name}: seed {self.seed}; {now}>"
+
     @property
     def done(self) -> bool:
         return bool(self.payoffs)

@@ -25,6 +25,9 @@ class Game:
     ir: GameIR
     files: tuple[Path, ...]
 
+    def __repr__(self) -> str:
+        return f"<Game {self.name}: seats {', '.join(self.ir.seats)}; hash {self.hash[:12]}>"
+
     @property
     def name(self) -> str:
         return self.ir.name
