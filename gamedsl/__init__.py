@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gamedsl.diagnostics import CompileError, Diagnostic
+    from gamedsl.errors import UserError
     from gamedsl.ir.evaluate import EvaluationError
     from gamedsl.prompting.replies import ParseFailure
     from gamedsl.runtime import Action, Decision, Env, Episode, Game
@@ -37,6 +38,7 @@ _HOMES = {
     "EvaluationError": "gamedsl.ir.evaluate",
     "Game": "gamedsl.runtime",
     "ParseFailure": "gamedsl.prompting.replies",
+    "UserError": "gamedsl.errors",
 }
 
 __all__ = [
@@ -49,6 +51,7 @@ __all__ = [
     "EvaluationError",
     "Game",
     "ParseFailure",
+    "UserError",
     "load",
 ]
 

@@ -44,6 +44,10 @@ class Solution:
     exact: bool
     note: str = ""
 
+    def __repr__(self) -> str:
+        worth = ", ".join(f"{seat} {value}" for seat, value in self.values.items())
+        return f"<Solution {self.concept}, by {self.method}: {worth}>"
+
     @property
     def nash_conv(self) -> Number:
         """The sum of the regrets (Lanctot et al. 2017)."""

@@ -78,6 +78,9 @@ class Report:
     strategies: bool = False
     """Whether a seat forgets: policies are then of whole strategies, and `tree` is their table."""
 
+    def __repr__(self) -> str:
+        return f"<Report {self.game.name}: {self.method}; {self.solution!r}>"
+
 
 def solve(
     game: Game,

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import gamedsl
+from gamedsl.solve import solve
 
 
 def test_reprs_are_one_short_line() -> None:
@@ -37,3 +40,23 @@ def test_public_names_complete() -> None:
 
 def test_types_are_declared() -> None:
     assert (Path(gamedsl.__file__).parent / "py.typed").exists()
+
+
+def test_solutions_are_one_line() -> None:
+    report = solve(gamedsl.load("stag_hunt"))
+    for shown in (repr(report), repr(report.solution)):
+        assert "\n" not in shown
+        assert len(shown) < 300, shown
+    assert repr(report).startswith("<Report stag_hunt: equilibria; <Solution ")
+
+
+def test_compile_errors_say_fact_and_fix(tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text("game: bad\nroles: [a, b]\nturnz: []\n", encoding="utf-8")
+    with pytest.raises(gamedsl.UserError) as caught:
+        gamedsl.load(path)
+    error = caught.value
+    assert isinstance(error, gamedsl.CompileError)
+    first = next(one for one in error.diagnostics if one.severity == "error")
+    assert (error.fact, error.fix) == (first.message, first.help)
+    assert first.code in str(error)
