@@ -52,6 +52,7 @@ __all__ = [
     "Game",
     "ParseFailure",
     "UserError",
+    "games",
     "load",
 ]
 
@@ -77,6 +78,13 @@ def load(
         allow_calls(file)
     ir, document = compile_game(path, params)
     return Game(ir, document.files)
+
+
+def games() -> dict[str, str]:
+    """Return the shipped games: the name that `load` takes, and what the game says it is about."""
+    from gamedsl.sema.library import abouts_of_games
+
+    return abouts_of_games()
 
 
 def __dir__() -> list[str]:

@@ -82,6 +82,19 @@ def shipped(kind: Kind) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.yaml") if _NAME.fullmatch(path.stem))
 
 
+def abouts_of_games() -> dict[str, str]:
+    """Returns the shipped games by name, each with its `about`; empty where it has none of its
+    own."""
+    found = {}
+    for name in shipped("game"):
+        problems = Problems()
+        source = loader.read(shipped_folder() / FOLDERS["game"] / f"{name}.yaml", problems)
+        root = loader.parse(source, problems) if source is not None else None
+        about = root.get("about") if root is not None else None
+        found[name] = " ".join(about.text.split()) if isinstance(about, Scalar) else ""
+    return found
+
+
 def resolve_argument(argument: str) -> Path:
     """Returns the path meant on a command line: a file, else a shipped name, else what was
     written."""

@@ -60,3 +60,11 @@ def test_compile_errors_say_fact_and_fix(tmp_path: Path) -> None:
     first = next(one for one in error.diagnostics if one.severity == "error")
     assert (error.fact, error.fix) == (first.message, first.help)
     assert first.code in str(error)
+
+
+def test_shipped_games_are_listed() -> None:
+    found = gamedsl.games()
+    shipped = Path(gamedsl.load("stag_hunt").files[0]).parent
+    assert set(found) == {path.stem for path in shipped.glob("*.yaml")}
+    assert found["kuhn_poker"] == " ".join(gamedsl.load("kuhn_poker").ir.about.split())
+    assert all("\n" not in about for about in found.values())
