@@ -3,7 +3,8 @@
 Some of them are run: the Python of games, and the parser's pickled table. So a cache is used only
 where no other user can write: the folder and those above it belong to the user or to root, and
 nobody else may write there (but in a sticky folder such as `/tmp`, where others cannot replace
-what is the user's). Anywhere else nothing is read or kept. An entry begins with the hash of the
+what is the user's). On Windows, whose files have access lists, it must lie in the user's home
+folder. Anywhere else nothing is read or kept. An entry begins with the hash of the
 rest, so that a file that was cut or changed by accident is no entry.
 """
 
@@ -15,6 +16,7 @@ import stat
 from contextlib import suppress
 from pathlib import Path
 
+from gamedsl.storage.system import flags, has_owners
 from gamedsl.storage.writer import write_bytes
 
 LARGEST = 64 << 20
@@ -68,7 +70,7 @@ def read_entry(path: Path) -> bytes | None:
     """Returns the content of an entry in a folder that `own_folder` gave; None where there is
     none, or it is not as it was written."""
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOFOLLOW)
+        handle = os.open(path, os.O_RDONLY | flags("O_NONBLOCK", "O_CLOEXEC", "O_NOFOLLOW"))
     except OSError:
         return None
     try:
@@ -99,6 +101,11 @@ def _check_owners(folder: Path) -> None:
     """Raises CacheRefused where another user may write in a folder, or replace it: through a folder
     above it, or above one that a link leads to."""
     named, real = folder.absolute(), Path(os.path.realpath(folder))
+    if not has_owners():
+        home = Path(os.path.realpath(Path.home()))
+        if not real.is_relative_to(home):
+            raise CacheRefused(folder, f"it must lie in {home}, which is the user's alone")
+        return
     for path in dict.fromkeys((named, *named.parents, real, *real.parents)):
         state = path.stat()
         if not _is_mine(state) and not _is_system(state):
@@ -106,7 +113,10 @@ def _check_owners(folder: Path) -> None:
 
 
 def _is_mine(state: os.stat_result) -> bool:
-    """Whether only the user, or root, may write to a file or a folder."""
+    """Whether only the user, or root, may write to a file or a folder; where files have no owners,
+    `own_folder` has seen to it."""
+    if not has_owners():
+        return True
     return state.st_uid in (os.geteuid(), 0) and not _others_may_write(state)
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from gamedsl.storage.reader import FileRefused, read_bytes
 from gamedsl.storage.strict_json import JsonRefused, parse
+from gamedsl.storage.system import flags
 from gamedsl.storage.writer import write_straight
 
 NAME = ".lock"
@@ -53,8 +54,8 @@ class FolderLock:
         """Takes the lock until it is released, or the process ends; returns False where the file
         system keeps no locks. Raises FolderLocked, and OSError where no lock file can be made."""
         file = self._folder / NAME
-        flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0)
-        handle = os.open(file, flags | getattr(os, "O_NONBLOCK", 0), 0o644)
+        ways = os.O_RDWR | os.O_CREAT | flags("O_NOFOLLOW", "O_NONBLOCK")
+        handle = os.open(file, ways, 0o644)
         try:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
                 raise FileRefused(file, "it is not a regular file", "special")

@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal
 
+from gamedsl.storage.system import flags
+
 Kind = Literal[
     "path", "missing", "folder", "special", "outside", "hidden", "root", "large", "text", "system"
 ]
 """The sorts of reasons: not a path, no such file, a folder, no regular file, not below the folder,
 hidden below it, below the root, too large, not UTF-8, refused by the system."""
 
-_FLAGS = os.O_RDONLY | sum(
-    getattr(os, name, 0) for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY")
-)
+_FLAGS = os.O_RDONLY | flags("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY")
 
 
 class FileRefused(OSError):

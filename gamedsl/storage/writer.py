@@ -16,6 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from gamedsl.storage.refusals import WriteRefused
+from gamedsl.storage.system import flags, is_device, syncs_folders
 
 _PARTIAL = ".partial-"
 
@@ -53,7 +54,11 @@ class Disk:
 
     def sync(self, path: Path) -> None:
         """Has the system put a file, or a folder's entries, on the disk."""
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        if path.is_dir() and not syncs_folders():
+            return
+        # Windows syncs only what may be written to; a folder of Unix only what is read.
+        ways = os.O_RDONLY if syncs_folders() else os.O_RDWR
+        handle = os.open(path, ways | flags("O_CLOEXEC"))
         try:
             os.fsync(handle)
         finally:
@@ -147,7 +152,7 @@ def write_output(path: Path, text: str, *, parents: bool = False) -> None:
     `/dev/stdout`, is written to as it is, and never replaced. Raises WriteRefused.
     """
     with _naming(path):
-        if path.absolute().parts[1:2] in (("dev",), ("proc",)) or _is_special(path):
+        if is_device(path) or _is_special(path):
             write_straight(path, text)
             return
         target = Path(os.path.realpath(path))
@@ -172,10 +177,11 @@ def _is_special(path: Path) -> bool:
 
 def _write_straight(path: Path, text: str) -> None:
     # Not waiting: opening a pipe that nobody reads would take for ever.
-    ways = os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC | os.O_NOCTTY | os.O_NONBLOCK
+    ways = os.O_WRONLY | os.O_TRUNC | flags("O_CLOEXEC", "O_NOCTTY", "O_NONBLOCK")
     handle = os.open(path, ways)
-    os.set_blocking(handle, True)
-    with os.fdopen(handle, "w", encoding="utf-8") as stream:
+    if hasattr(os, "O_NONBLOCK"):
+        os.set_blocking(handle, True)
+    with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as stream:
         stream.write(text)
 
 
