@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import count_to, from_zero, positive, seed, whole_to
 from gamedsl.commands._streams import plain
+from gamedsl.extras import install_command
 
 if TYPE_CHECKING:
     from gamedsl.evaluate.contestants import Contestant
@@ -151,7 +152,7 @@ def run(args: argparse.Namespace) -> int:
     missing = [name for name in _NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         said = f"evaluating needs {' and '.join(missing)}, not installed here"
-        print(f"gamedsl eval: {said}\n  fix: pip install 'gamedsl[eval]'", file=sys.stderr)
+        print(f"gamedsl eval: {said}\n  fix: {install_command('eval')}", file=sys.stderr)
         return USAGE
     from gamedsl.evaluate.errors import EvalError
     from gamedsl.policies.errors import ModelError

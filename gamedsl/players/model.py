@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from gamedsl.extras import install_command
 from gamedsl.players.base import (
     Answered,
     Dice,
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from gamedsl.policies.factory import VllmOptions
     from gamedsl.policies.generation import Writing
     from gamedsl.runtime import Action, Decision, Episode, Game, ParseFailure
-
-INSTALL = 'pip install "gamedsl[train]"'
 
 
 class PolicyPlayer(DrawingPlayer):
@@ -238,7 +237,9 @@ def load_policy(
             else:
                 policy.load_adapter_state(name, state)
     except ImportError as error:
-        raise PlayerError(f"a model needs {error.name}, not installed here", INSTALL) from error
+        raise PlayerError(
+            f"a model needs {error.name}, not installed here", install_command("train")
+        ) from error
     except ModelError as error:
         raise PlayerError(error.fact, error.fix) from error
     except (OSError, KeyError, ValueError) as error:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
+from gamedsl.extras import install_command
 from gamedsl.policies.errors import ModelError
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ class Schemas:
         except ImportError:
             raise ModelError(
                 "constrained replies need llguidance, not installed here",
-                'pip install "gamedsl[constrain]"',
+                install_command("constrain"),
             ) from None
         if self._wrapped is None:
             self._wrapped = llguidance.hf.from_tokenizer(

@@ -33,6 +33,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import getproxies
 
+from gamedsl.extras import missing
 from gamedsl.policies.base import Message
 from gamedsl.policies.budget import Budget, BudgetSpent, CallTimes, EndpointError, Interrupted
 from gamedsl.policies.daemon_threads import POLL, DaemonExecutor
@@ -437,7 +438,7 @@ def _proxy_passwords() -> Iterator[str | None]:
 
 def _connection(url: str, key: str | None) -> Connection:
     if find_spec("httpcore2") is None:
-        raise ImportError("httpx2 is not installed; fix: pip install 'gamedsl[eval]'")
+        raise missing("httpx2", "eval")
     from gamedsl.policies.endpoint_connection import Connection
 
     try:

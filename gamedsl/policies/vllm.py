@@ -29,7 +29,7 @@ from gamedsl.policies.generation import (
 from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.models import locate
-from gamedsl.policies.names import SMALL, TINY, VLLM_INSTALL
+from gamedsl.policies.names import SMALL, TINY, vllm_install
 from gamedsl.policies.vllm_engine import VllmEngine, VllmSettings
 
 
@@ -55,7 +55,7 @@ class VllmPolicy(HFPolicy):
         Raises ModelError, also where vLLM is not installed.
         """
         if importlib.util.find_spec("vllm") is None:
-            raise ModelError("vLLM is not installed here", VLLM_INSTALL)
+            raise ModelError("vLLM is not installed here", vllm_install())
         if model in (SMALL, TINY):
             raise ModelError(
                 f"vLLM reads a model from a folder, and `{model}` is made in memory",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib.util
 from typing import TYPE_CHECKING
 
+from gamedsl.extras import install_command
 from gamedsl.ir.game import GameIR
 from gamedsl.policies import factory
 from gamedsl.policies.factory import PolicyOptions
-from gamedsl.policies.names import NO_LANGUAGE, VLLM_INSTALL
+from gamedsl.policies.names import NO_LANGUAGE, vllm_install
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import together
 from gamedsl.recipe.table import Recipe
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from gamedsl.policies.base import Notify, Policy
     from gamedsl.runtime.game import Game
 
-INSTALL = 'pip install "gamedsl[train]"'
 _NEEDED = ("numpy", "torch", "safetensors")
 _NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
 
@@ -34,9 +34,11 @@ def require(ir: GameIR, recipe: Recipe) -> None:
     needed = _NEEDED_BY_MODELS if language else _NEEDED
     missing = [name for name in needed if importlib.util.find_spec(name) is None]
     if missing:
-        raise TrainError(f"training needs {' and '.join(missing)}, not installed here", INSTALL)
+        raise TrainError(
+            f"training needs {' and '.join(missing)}, not installed here", install_command("train")
+        )
     if recipe.engine == "vllm" and importlib.util.find_spec("vllm") is None:
-        raise TrainError("`engine: vllm` needs vLLM, not installed here", VLLM_INSTALL)
+        raise TrainError("`engine: vllm` needs vLLM, not installed here", vllm_install())
 
 
 def set_threads(count: int | None) -> int:

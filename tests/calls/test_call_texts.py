@@ -13,6 +13,7 @@ from gamedsl.calls import texts
 from gamedsl.calls.registry import CallError, lookup
 from gamedsl.calls.search import MAX_SEARCHED
 from gamedsl.calls.texts import MAX_TEXT, exact, matches, names
+from gamedsl.extras import install_command
 
 EXACT: list[tuple[str, Any, bool]] = [
     (" Yes\n", "yes", True),
@@ -104,7 +105,7 @@ def test_where_the_library_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     assert function is not None
     assert function.missing_here() is None
     monkeypatch.setattr(texts, "find_spec", lambda name: None)
-    said = "google-re2 is not installed; fix: pip install 'gamedsl[calls]'"
+    said = f"google-re2 is not installed; fix: {install_command('calls')}"
     assert function.missing_here() == said
     assert function.fault_of({"pattern": "never compiled either ("}) is None
     with pytest.raises(CallError) as caught:

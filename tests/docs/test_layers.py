@@ -24,7 +24,7 @@ LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 NARROWER = {
     "calls": {"extras", "storage"},
-    "policies": {"collector", "errors", "storage"},
+    "policies": {"collector", "errors", "extras", "storage"},
     "players": {
         "runtime",
         "policies",

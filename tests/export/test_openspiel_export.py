@@ -17,6 +17,7 @@ import gamedsl
 from gamedsl.bounds.payoff_bounds import payoff_bounds
 from gamedsl.export.facts import explore
 from gamedsl.export.openspiel import register
+from gamedsl.extras import install_command
 from tests.export.games import NAMES, SMALLER, loaded, written
 
 WIDE = (-1_000_000, 1_000_000)
@@ -346,7 +347,8 @@ def test_the_tree_of_a_small_game_is_known(tmp_path: Path) -> None:
 def test_without_openspiel_the_remedy_is_said() -> None:
     code = "import sys; sys.modules['pyspiel'] = None; import gamedsl.export.openspiel"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "open_spiel is not installed; fix: pip install 'gamedsl[openspiel]'" in done.stderr
+    said = f"open_spiel is not installed; fix: {install_command('openspiel')}"
+    assert said in done.stderr
 
 
 def test_a_program_that_registers_games_ends_well() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from gamedsl import Action
 from gamedsl.export.pettingzoo import AECGame, aec_env, not_parallel, parallel_env
+from gamedsl.extras import install_command
 from tests.export.games import NAMES, loaded, written
 
 with warnings.catch_warnings():  # of its own games, which its tests import if they can
@@ -243,6 +244,5 @@ def test_without_pettingzoo_the_remedy_is_said() -> None:
         "import gamedsl.export.pettingzoo"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ImportError: pettingzoo is not installed; fix: pip install 'gamedsl[pettingzoo]'" in (
-        done.stderr
-    )
+    said = f"ImportError: pettingzoo is not installed; fix: {install_command('pettingzoo')}"
+    assert said in done.stderr

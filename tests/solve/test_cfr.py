@@ -7,6 +7,7 @@ import pytest
 from random_trees import random_tree
 from small_games import BIASED_ROCK, PENNIES, matrix_tree, public_goods_env, shipped
 
+from gamedsl.extras import install_command
 from gamedsl.solve import InfoSet, TreeBuilder, cfr, expected, nash_conv, tabulate
 
 pytest.importorskip("scipy")
@@ -195,4 +196,5 @@ def test_solvers_load_numpy_late_with_help():
         "s.cfr(builder.tree(), 1)"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "ImportError: scipy is not installed; fix: pip install 'gamedsl[solve]'" in found.stderr
+    said = f"ImportError: scipy is not installed; fix: {install_command('solve')}"
+    assert said in found.stderr

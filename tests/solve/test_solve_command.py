@@ -11,6 +11,7 @@ import pytest
 
 import gamedsl
 from gamedsl.cli import main
+from gamedsl.extras import install_command
 from gamedsl.solve import METHODS, Unfit, sampled_solution, solve
 from gamedsl.solve.text import WIDTH, render
 
@@ -216,7 +217,7 @@ def test_a_package_that_is_missing_is_named(monkeypatch, capsys):
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     code, _, err = printed(capsys, "kuhn_poker")
     assert code == 2
-    assert err == ("gamedsl solve: numpy is not installed; fix: pip install 'gamedsl[solve]'\n")
+    assert err == f"gamedsl solve: numpy is not installed; fix: {install_command('solve')}\n"
 
 
 PENNIES_OF_THREE = """\

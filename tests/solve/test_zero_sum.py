@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from fractions import Fraction
 
 import pytest
 from small_games import PENNIES, PRISONERS, kuhn_tree, matrix_tree, zero_sum
 
 import gamedsl
+from gamedsl.extras import install_command
 from gamedsl.solve import (
     linear_programs,
     rational_simplex,
@@ -175,5 +177,5 @@ def test_missing_scipy_is_reported_with_command(monkeypatch):
     import importlib.util
 
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"pip install 'gamedsl\[solve\]'"):
+    with pytest.raises(ImportError, match=re.escape(install_command("solve"))):
         solve_zero_sum(matrix_tree(*PENNIES))

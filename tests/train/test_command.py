@@ -12,6 +12,7 @@ import torch
 
 import gamedsl
 from gamedsl.cli import main
+from gamedsl.extras import install_command
 from gamedsl.policies import random_models
 from gamedsl.train import engine
 from gamedsl.train.runfolder import open_run
@@ -119,7 +120,7 @@ def test_missing_torch(game_file: Path, monkeypatch: pytest.MonkeyPatch, capsys)
     assert _train("dilemma.yaml") == 2
     err = capsys.readouterr().err
     assert "training needs torch" in err
-    assert 'pip install "gamedsl[train]"' in err
+    assert install_command("train") in err
 
 
 @pytest.mark.parametrize(
