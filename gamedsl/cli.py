@@ -37,9 +37,11 @@ COMMANDS: dict[str, str] = {
     "train": "train language models to play",
     "report": "write the page of a run anew, or compare several",
     "eval": "play matches between players, runs and models; exploitability, leaderboards",
+    "mcp": "serve tools to coding assistants: validate, explain, prompts, solve, play",
 }
 OF_GAMES = (
     "validate", "calls", "prompts", "show", "solve", "compile", "export", "replay", "train", "eval",
+    "mcp",
 )  # fmt: skip
 """The commands that read games, and so may be told of files with functions for them."""
 

@@ -9,6 +9,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
@@ -36,6 +37,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=("pretty", "concise", "json"),
         default="pretty",
         help="for people, one line a problem, or one JSON array (default: pretty)",
+    )
+    parser.add_argument(
+        "--fix",
+        action="store_true",
+        help="first write each FILE anew with its safe fixes, those that respell a name or mend "
+        "syntax and leave one error fewer; what was done goes to standard error",
     )
     parser.add_argument(
         "--report",
@@ -82,6 +89,8 @@ def run(args: argparse.Namespace) -> int:
         except ModelError as error:
             print(f"gamedsl validate: {error}", file=sys.stderr)
             return USAGE
+    if args.fix:
+        _mend(args.files, params)
     checked = []
     for file in _checked(args, params, tokenizer):
         checked.append(file)
@@ -94,6 +103,40 @@ def run(args: argparse.Namespace) -> int:
     elif args.format == "json":
         print(render([d for file in checked for d in file.fresh], "json"))
     return CLEAN if all(file.passed for file in checked) else PROBLEMS
+
+
+def _mend(arguments: list[str], params: dict[str, str]) -> None:
+    """Writes files anew with their safe fixes, and says on standard error what it did. A shipped
+    game that is named, and not given as a path, stays as it is. WriteRefused passes through."""
+    from gamedsl.diagnostics.render import render
+    from gamedsl.frontend.source.loader import display_name
+    from gamedsl.repair import repair
+    from gamedsl.storage.writer import write_output
+
+    for argument in dict.fromkeys(arguments):
+        path = Path(argument)
+        if path.suffix == ".json" or not path.is_file():
+            continue
+        done = repair(path, params)
+        if done.after is None or not done.changed:
+            continue
+        write_output(path, _as_before(path, done.after))
+        count = len(done.mended)
+        print(
+            f"{display_name(path)}: {count} fix{'es' if count > 1 else ''} applied\n"
+            f"{render(done.mended, 'concise')}",
+            file=sys.stderr,
+        )
+
+
+def _as_before(path: Path, text: str) -> str:
+    """Returns a text with the line ends and the byte order mark that its file has."""
+    from gamedsl.frontend.source.loader import MAX_BYTES
+    from gamedsl.storage.reader import read_bytes
+
+    old = read_bytes(path, limit=MAX_BYTES)
+    mark = "\ufeff" if old.startswith(b"\xef\xbb\xbf") else ""
+    return mark + (text.replace("\n", "\r\n") if b"\r\n" in old else text)
 
 
 def _checked(

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from typing import Literal
 
 from gamedsl.diagnostics.model import Diagnostic
+from gamedsl.diagnostics.safety import is_safe
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.storage.characters import escaped
 
@@ -61,6 +62,7 @@ def _as_data(d: Diagnostic) -> dict[str, object]:
         **_span_data(d.span),
         "why": d.why,
         "help": d.help,
+        "safe": is_safe(d),
         "edits": [{**_span_data(edit.span), "text": edit.text} for edit in d.edits],
         "notes": [{**_span_data(note.span), "text": note.text} for note in d.notes],
         "witness": list(d.witness),

@@ -6,31 +6,15 @@ problem, and no error that was not there before.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
 
 from gamedsl.diagnostics import Diagnostic
 from gamedsl.diagnostics.fixes import apply_edits
 from gamedsl.diagnostics.render import render
+from gamedsl.diagnostics.safety import Kind, new_errors, solves
 
 Compile = Callable[[Path], list[Diagnostic]]
-
-
-class Kind(NamedTuple):
-    """What a problem says, wherever it says it."""
-
-    code: str
-    message: str
-
-    @classmethod
-    def of(cls, found: Diagnostic) -> Kind:
-        return cls(found.code, found.message)
-
-
-def errors(found: list[Diagnostic]) -> Counter[Kind]:
-    return Counter(Kind.of(d) for d in found if d.severity == "error")
 
 
 def with_edits(found: Diagnostic) -> dict[Path, str]:
@@ -53,28 +37,6 @@ def remaining(path: Path, found: Diagnostic, compile: Compile) -> list[Diagnosti
     finally:
         for each, data in before.items():
             each.write_bytes(data)
-
-
-def stage(code: str) -> int:
-    """Returns when a code is found: YAML, then which file it is, then its shape, then the rest. A
-    file with errors of one stage is not looked at by the next."""
-    if code in ("GD0105", "GD0110", "GD0111", "GD0112"):
-        return 1
-    return {"00": 0, "01": 2}.get(code[2:4], 3)
-
-
-def solves(problem: Diagnostic, found: list[Diagnostic], left: list[Diagnostic]) -> bool:
-    """Returns whether one more of a kind of problem was found before a change than after it."""
-    before, after = (sum(Kind.of(d) == Kind.of(problem) for d in each) for each in (found, left))
-    return after < before
-
-
-def new_errors(
-    problem: Diagnostic, found: list[Diagnostic], left: list[Diagnostic]
-) -> list[Diagnostic]:
-    """Returns the errors that the change for a problem brings, at its stage or before."""
-    new = errors(left) - errors(found)
-    return [d for d in left if Kind.of(d) in new and stage(d.code) <= stage(problem.code)]
 
 
 def faults_of_fixes(path: Path, found: list[Diagnostic], compile: Compile) -> list[str]:

@@ -133,6 +133,7 @@ def test_json_has_stable_keys() -> None:
         "end_column": 10,
         "why": "not a role of this game",
         "help": "did you mean `hunter`?",
+        "safe": False,
         "edits": [],
         "notes": [
             {

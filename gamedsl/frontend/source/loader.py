@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from collections.abc import Mapping as MapOf
 from contextlib import contextmanager
 from contextvars import ContextVar
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 
 from gamedsl.diagnostics.fixes import Help, respell
 from gamedsl.diagnostics.model import Problems
@@ -31,6 +33,7 @@ _MOST_NEIGHBOURS = 1000
 """Files of a folder among which a misspelt one is looked for."""
 
 _recorded: ContextVar[dict[Path, str] | None] = ContextVar("recorded", default=None)
+_replaced: ContextVar[MapOf[Path, str]] = ContextVar("replaced", default=MappingProxyType({}))
 
 
 @contextmanager
@@ -45,6 +48,17 @@ def recording() -> Iterator[dict[Path, str]]:
         _recorded.reset(token)
         if (outer := _recorded.get()) is not None:
             outer.update(files)
+
+
+@contextmanager
+def replacing(texts: MapOf[Path, str]) -> Iterator[None]:
+    """Has the compiler read these texts for the YAML files at their paths, inside of the block:
+    what an editor shows and has not saved, or a change that is tried."""
+    token = _replaced.set({**_replaced.get(), **texts})
+    try:
+        yield
+    finally:
+        _replaced.reset(token)
 
 
 def _record(path: Path, source: Source) -> None:
@@ -72,11 +86,15 @@ def from_text(name: str, text: str) -> Source:
 def read(path: Path | str, problems: Problems) -> Source | None:
     """The text of a file, or None with a problem."""
     name = display_name(path)
-    try:
-        data = read_bytes(path, limit=MAX_BYTES)
-    except FileRefused as error:
-        report_refused(path, error, problems)
-        return None
+    replaced = _replaced.get().get(Path(path))
+    if replaced is not None:
+        data = replaced.encode("utf-8", errors="surrogatepass")
+    else:
+        try:
+            data = read_bytes(path, limit=MAX_BYTES)
+        except FileRefused as error:
+            report_refused(path, error, problems)
+            return None
     source = _decode(name, data, problems)
     if source is not None:
         source.folder = Path(path).parent

@@ -1,0 +1,50 @@
+"""`gamedsl mcp`: serves tools to coding assistants, over standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from gamedsl.cli import CLEAN, USAGE
+from gamedsl.commands._arguments import positive
+
+HELP = "Serve tools to a coding assistant by the Model Context Protocol, over stdio."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    from gamedsl.mcp.server import SECONDS
+
+    parser.add_argument(
+        "--root", type=Path, default=Path(), metavar="FOLDER",
+        help="the folder whose files may be read; nothing is written (default: the current one)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seconds", type=positive, default=SECONDS, metavar="S",
+        help=f"how long one answer may take (default: {SECONDS:g})",
+    )  # fmt: skip
+    parser.epilog = "docs/assistants.md has the configuration of usual clients."
+
+
+def run(args: argparse.Namespace) -> int:
+    from gamedsl.mcp.server import Workers, make_server
+
+    root = args.root.expanduser().resolve()
+    if not root.is_dir():
+        return _usage(f"--root {args.root} is no folder", "name a folder with games")
+    if root == root.parent:
+        return _usage("--root is the root of the file system", "name a folder with games")
+    workers = Workers(root, args.call_files, args.seconds)
+    try:
+        make_server(workers).run()
+    except ImportError as error:
+        print(f"gamedsl mcp: {error}", file=sys.stderr)
+        return USAGE
+    finally:
+        workers.close()
+    return CLEAN
+
+
+def _usage(fact: str, fix: str) -> int:
+    print(f"gamedsl mcp: {fact}\n  fix: {fix}", file=sys.stderr)
+    return USAGE
