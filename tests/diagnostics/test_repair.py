@@ -98,8 +98,9 @@ def test_who_sees_what_is_never_changed(tmp_path: Path) -> None:
 
 def test_no_fix_drops_a_word_or_invents_a_value(tmp_path: Path) -> None:
     path = tmp_path / "z.yaml"
-    for line in ("payoffs: (1 if move.me == up)", "payoffs: 0\npayofs: 1"):
-        text = f"game: z\nroles: [a, b]\nactions: [up, down]\nprotocol: simultaneous\n{line}\n"
+    for actions, payoffs in (("up, down, up", "0"), ("up, down", "1 if move.me == up")):
+        text = f"game: z\nroles: [a, b]\nactions: [{actions}]\nprotocol: simultaneous\n"
+        text += f"payoffs: {payoffs}\n"
         path.write_text(text, encoding="utf-8")
         assert any(found.edits for found in compile_file(path).diagnostics)
         assert repair(path).mended == ()
