@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,7 @@ class Tasks:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._session: Session | None = None
-        self._tasks = {
+        self._tasks: dict[str, Callable[..., Any]] = {
             "games": self._games, "validate": self._validate, "explain": self._explain,
             "prompts": self._prompts, "solve": self._solve, "run": self._run,
             "start": self._start, "move": self._move,
