@@ -24,6 +24,10 @@ from gamedsl.prompting.events import Seen
 LIMIT = 200_000
 """Histories that a table may have."""
 
+REPLAYED = 2_000
+"""Moves that are played again, by the interpreter, in histories where the rules fail: a table of a
+game that fails more often is not made."""
+
 KEPT = 16
 """Tables that are kept in the process."""
 
@@ -35,7 +39,7 @@ NOWHERE = -1
 
 
 class TooLargeError(ValueError):
-    """A game has too many histories for a table."""
+    """A game has too many histories for a table, or too many in which its rules fail."""
 
 
 class HistoryTable:
@@ -80,6 +84,8 @@ class HistoryTable:
     def _build(self, kernel: Generated, limit: int) -> None:
         """Goes through all histories, depth first."""
         same: dict[Any, Any] = {}
+        depths: list[int] = []
+        replayed = 0
         waiting: list[tuple[State, int, int, tuple[int, ...]]] = []
         with suppress(EvaluationError):
             waiting.append((kernel.start(), NOWHERE, 0, ()))
@@ -91,6 +97,7 @@ class HistoryTable:
             if node + 1 + len(waiting) + size(state) > limit:
                 raise TooLargeError(f"more than {limit:,} histories are too many for a table")
             self.before.append(before)
+            depths.append(depths[before] + 1 if before != NOWHERE else 0)
             self.moves.append(same.setdefault(move, move))
             self._add(state, same)
             counts = self.counts[node]
@@ -101,7 +108,12 @@ class HistoryTable:
                 moved = state.copy()
                 try:
                     moved.apply(*following[i])
-                except EvaluationError:
+                except (
+                    EvaluationError
+                ):  # the interpreter has played it all again, to find the place
+                    replayed += depths[node] + 1
+                    if replayed > REPLAYED:
+                        raise TooLargeError("its rules fail in too many histories") from None
                     continue
                 waiting.append((moved, node, i, following[i]))
 

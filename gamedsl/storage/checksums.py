@@ -60,7 +60,7 @@ class Checksums:
                     for name, each in found["files"].items()
                 },
                 {
-                    _name(name): Beginning(int(one["bytes"]), _digest(one["sha256"]))
+                    _name(name): Beginning(_size(one["bytes"]), _digest(one["sha256"]))
                     for name, one in found["beginnings"].items()
                 },
             )
@@ -204,6 +204,12 @@ def _name(name: str) -> str:
     if not parts or Path(name).is_absolute() or ".." in parts or "\0" in name:
         raise ChecksumsDamaged(f"`{name}` is no path in the folder")
     return name
+
+
+def _size(number: object) -> int:
+    if type(number) is not int or number < 0:
+        raise ChecksumsDamaged("a size is not a number of bytes")
+    return number
 
 
 def _digest(text: object) -> str:

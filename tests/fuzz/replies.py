@@ -264,11 +264,12 @@ def _wrong_action(decision: Decision, name: str, text: str) -> str:
         return "" if named else "the label is not in the reply"
     if decision.schema is None:
         return "" if name in text else "the text is not in the reply"
-    data = _as_numbers(json.loads(name))
+    data = json.loads(name)
     if decision.said.form == "tool":  # the name has every tool, those that are not called as null
         ((tool, arguments),) = ((tool, given) for tool, given in data.items() if given is not None)
         data = {"name": tool, "arguments": arguments}
-    fits = jsonschema.Draft202012Validator(decision.schema).is_valid(data)
+    validator = jsonschema.Draft202012Validator(decision.schema)
+    fits = validator.is_valid(data) or validator.is_valid(_as_numbers(data))
     return "" if fits else "not of the type"
 
 
@@ -283,6 +284,6 @@ def _as_numbers(data: Any) -> Any:
             p.lstrip("-").isdecimal() for p in data.split("/")
         ):
             over, under = data.split("/")
-            return int(over) / int(under)
+            return int(over) / int(under) if int(under) else data
         case _:
             return data

@@ -256,8 +256,11 @@ def _run(plan: Mapping[str, Any]) -> Outcome:
     for one in plan["damages"]:
         file = run / one["file"]
         if file.is_file() and not file.is_symlink() and file.stat().st_size:
-            with suppress(ValueError):  # an earlier damage left no text, no JSON, or nothing
+            with suppress(
+                ValueError, RecursionError
+            ):  # an earlier damage left no text, no JSON, or nothing
                 DAMAGES[one["how"]](file, Random(one["seed"]))
+    noted = plan["noted"] and (run / "checksums.json").exists()
     code, out, numbers = _command(plan["command"], run)
     files = [Path(one["file"]) for one in plan["damages"]]
     counted = (plan["command"], f"exit {code}", *(one["how"] for one in plan["damages"]))
@@ -268,10 +271,10 @@ def _run(plan: Mapping[str, Any]) -> Outcome:
             if one["how"] == "delete" and one["file"].startswith(("pool/", "transcripts/"))
         )
         usual = numbers == wanted or (deleted and numbers == _expected(plan["command"], deleted))
-        if plan["noted"] and not usual:
+        if noted and not usual:
             return Outcome("silence", f"other numbers:\n{out[-2000:]}", plan["command"])
         return Outcome(counted=counted)
     named = any(str(file.parent) in out or file.name in out for file in files)
-    if code not in (1, 2) or (code == 1 and plan["noted"]) or not (named or code == 1):
+    if code not in (1, 2) or (code == 1 and noted) or not (named or code == 1):
         return Outcome("no place", f"exit {code}:\n{out[-2000:]}", plan["command"])
     return Outcome(counted=counted)

@@ -32,6 +32,7 @@ from tests.runtime import (
     test_hidden_and_random,
     test_state_changes,
 )  # fmt: skip
+from tests.runtime.programs import choose, do, game, op, put, state
 from tests.shipped import CLOSED
 
 ROOT = Path(__file__).parent.parent.parent
@@ -378,3 +379,14 @@ def test_checking_a_game_generates_nothing() -> None:
         "assert not [m for m in sys.modules if 'codegen' in m or 'tabulated' in m]"
     )
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
+
+
+def test_a_game_whose_rules_often_fail_is_not_tabulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where they fail, the interpreter plays the history again, to say at which place."""
+    steps = [choose("x", ["a"], [1, 2, 3]), do(put("y", op("/", 1, op("-", 0, 0))))]
+    kernel = Generated(game(("a", "b"), steps, {"a": 0, "b": 0}, state=[state("y", 0)]))
+    table = HistoryTable(kernel)
+    assert table.after[0] == [tabulated.NOWHERE] * 3
+    monkeypatch.setattr(tabulated, "REPLAYED", 2)
+    with pytest.raises(TooLargeError, match="its rules fail in too many histories"):
+        HistoryTable(kernel)
