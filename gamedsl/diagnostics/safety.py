@@ -19,8 +19,8 @@ from gamedsl.diagnostics.suggest import did_you_mean
 _WRITING = ("GD00", "GD02")
 """Bands of codes about YAML and the syntax of expressions."""
 
-_KNOWLEDGE = ("GD044", "GD0508")
-"""Codes about who learns what."""
+_AUTHORS = ("GD044", "GD0508", "GD0106")
+"""Codes about who learns what, and about names where they are declared, which others read."""
 
 _GUESSES = frozenset({"GD0014", "GD0206"})
 """Codes of those bands whose fix puts in a value that nobody wrote."""
@@ -42,7 +42,7 @@ class Kind(NamedTuple):
 
 def is_safe(found: Diagnostic) -> bool:
     """Returns whether the edits of a problem may be applied without asking its author."""
-    if not found.edits or found.severity != "error" or found.code.startswith(_KNOWLEDGE):
+    if not found.edits or found.severity != "error" or found.code.startswith(_AUTHORS):
         return False
     if all(map(_respells, found.edits)):
         return True

@@ -106,7 +106,8 @@ class Tasks:
             "info": run.info(),
             "steps": len(steps),
             "records": [*others[:2], *_spread(steps, max(1, min(records, MOST_RECORDS)))],
-            "last": found[-1] if found else None,
+            "last": steps[-1] if steps else None,
+            "summary": found[-1].get("summary") if found else None,
             "report": path + "/report.html" if report.is_file() else None,
         }
 

@@ -106,6 +106,24 @@ def test_no_fix_drops_a_word_or_invents_a_value(tmp_path: Path) -> None:
         assert repair(path).mended == ()
 
 
+def test_a_declared_name_is_not_renamed(tmp_path: Path) -> None:
+    path = tmp_path / "z.yaml"
+    text = "game: z\nroles: [Ann, bob]\nactions: [up, down]\nprotocol: simultaneous\n"
+    path.write_text(f"{text}payoffs: {{Ann: 0, bob: 1}}\n", encoding="utf-8")
+    assert any(found.code == "GD0106" for found in compile_file(path).diagnostics)
+    assert repair(path).mended == ()
+
+
+def test_repair_goes_on_to_a_fixed_point() -> None:
+    """A case in eight: what is left has no fix that would be kept."""
+    repaired = [(path, repair(path)) for path in case_files()[::8]]
+    assert any(done.changed for _, done in repaired)
+    for path, done in repaired:
+        if done.changed and done.after is not None:
+            with replacing({path: done.after}):
+                assert not repair(path).changed, path
+
+
 def test_replaced_text_is_compiled_in_place(wrong: Path) -> None:
     with replacing({wrong: RIGHT}):
         assert compile_file(wrong).ok
