@@ -41,7 +41,6 @@ COMMANDS: dict[str, str] = {
 }
 OF_GAMES = (
     "validate", "calls", "prompts", "show", "solve", "compile", "export", "replay", "train", "eval",
-    "mcp",
 )  # fmt: skip
 """The commands that read games, and so may be told of files with functions for them."""
 

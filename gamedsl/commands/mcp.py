@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from gamedsl.cli import CLEAN, USAGE
+from gamedsl.cli import CLEAN, USAGE, add_calls
 from gamedsl.commands._arguments import positive
 
 HELP = "Serve tools to a coding assistant by the Model Context Protocol, over stdio."
@@ -23,10 +23,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=positive, default=SECONDS, metavar="S",
         help=f"how long one answer may take (default: {SECONDS:g})",
     )  # fmt: skip
+    add_calls(parser)  # executed by the workers, since what such a file prints is no protocol
     parser.epilog = "docs/assistants.md has the configuration of usual clients."
 
 
 def run(args: argparse.Namespace) -> int:
+    from gamedsl.mcp.refusal import Refused
     from gamedsl.mcp.server import Workers, make_server
 
     root = args.root.expanduser().resolve()
@@ -36,7 +38,12 @@ def run(args: argparse.Namespace) -> int:
         return _usage("--root is the root of the file system", "name a folder with games")
     workers = Workers(root, args.call_files, args.seconds)
     try:
-        make_server(workers).run()
+        server = make_server(workers)
+        if args.call_files:
+            workers.call("explain", code="GD0101")  # starts one, which executes the files
+        server.run()
+    except Refused as error:
+        return _usage(error.fact, error.fix)
     except ImportError as error:
         print(f"gamedsl mcp: {error}", file=sys.stderr)
         return USAGE

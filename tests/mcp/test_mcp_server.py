@@ -121,6 +121,44 @@ def test_a_session_of_an_assistant(root: Path) -> None:
     serve(root, script)
 
 
+TOOLS = """\
+from gamedsl.calls.registry import function
+
+print("this is no protocol")
+
+
+@function(arguments={"text": "text"}, result="bool", pure=True, version=1, time_limit=1,
+          on_timeout=False)
+def is_loud(text):
+    'Whether a text is in capitals.'
+    return text.isupper()
+"""
+LOUD = """\
+game: loud
+roles: [ann]
+turns:
+  - {role: ann, say: line, max_tokens: 9}
+  - {call: is_loud, with: {text: line}, gives: loud}
+payoffs: 1 if loud else 0
+on_invalid: {retry: 0, then: forfeit, pay: 0}
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allowed", [True, False])
+def test_functions_are_called_only_if_allowed(allowed: bool, root: Path) -> None:
+    (root / "tools.py").write_text(TOOLS, encoding="utf-8")
+    (root / "loud.yaml").write_text(LOUD, encoding="utf-8")
+
+    async def script(tools: Tools) -> None:
+        assert (await tools("validate", path="loud.yaml"))["ok"] == allowed
+        if allowed:
+            seen = await tools("play_start", path="loud.yaml", seat="ann")
+            assert (await tools("play_move", play=seen["play"], reply="HEY"))["payoff"] == "1"
+
+    serve(root, script, *(["--allow-calls", str(root / "tools.py")] if allowed else []))
+
+
 @pytest.fixture
 def worker(root: Path) -> Worker:
     return Worker(root)
