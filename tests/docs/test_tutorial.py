@@ -1,39 +1,19 @@
-"""The tutorial's game, its mistakes and its figures are the compiler's."""
+"""The tutorial's game and figures are the compiler's."""
 
 from __future__ import annotations
 
 import re
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import gamedsl
 from gamedsl.cli import main
-from gamedsl.compiler import compile_file
-from gamedsl.diagnostics.render import render
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial" / "first-game.md"
 FENCED = re.findall(r"```(\w*)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
 (GAME,) = [text for kind, text in FENCED if kind == "yaml"]
-MISTAKES = [(change, shown) for (kind, change), (_, shown) in pairwise(FENCED) if kind == "diff"]
-
-
-def changed(text: str, diff: str) -> str:
-    """The text with the `-` lines of a diff replaced by its `+` lines."""
-    lines = diff.splitlines(keepends=True)
-    old, new = ("".join(line[1:] for line in lines if line[0] == sign) for sign in "-+")
-    assert text.count(old) == 1, old
-    return text.replace(old, new)
-
-
-@pytest.mark.parametrize(("change", "shown"), MISTAKES)
-def test_a_mistake_is_reported_as_shown(change: str, shown: str, tmp_path: Path) -> None:
-    path = tmp_path / "picnic.yaml"
-    path.write_text(changed(GAME, change), encoding="utf-8")
-    said = render(compile_file(path).diagnostics, form="pretty", colour=False)
-    assert said.replace(str(path), "picnic.yaml").strip() == shown.strip()
 
 
 def test_the_tutorial_validates_as_shown(
