@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "train": "train language models to play",
     "report": "write the page of a run anew, or compare several",
     "eval": "play matches between players, runs and models; exploitability, leaderboards",
+    "lsp": "serve an editor: problems, fixes, hover, completion, definition, outline",
     "mcp": "serve tools to coding assistants: validate, explain, prompts, solve, play",
 }
 OF_GAMES = (

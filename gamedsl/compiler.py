@@ -77,6 +77,28 @@ def compile_file(
     return replace(result, document=with_used_files(result.document, read))
 
 
+def check_names(path: Path) -> Result:
+    """Checks a file up to its names and types, and proves nothing: what an editor asks while one
+    types. Never raises for a file's content."""
+    problems = Problems(MAX_ERRORS)
+    with _room_on_the_stack(), collector_paused():
+        try:
+            document = load_document(path, problems)
+            if document is None or problems.errors:
+                return Result(document, None, problems.sorted())
+            if document.kind != "game":
+                from gamedsl.sema.used_files import check_part
+
+                summary = check_part(document, problems)
+                return Result(document, None, problems.sorted(), summary)
+            from gamedsl.sema.game import build_game
+
+            ir = build_game(document, None, problems)
+            return Result(document, ir, problems.sorted())
+        except FloodError:
+            return Result(None, None, problems.sorted())
+
+
 def _compile_again(
     path: Path, params: Mapping[str, Any] | None, histories: int | None,
     tokenizer: Tokenizer | None, problems: Problems,

@@ -1,0 +1,27 @@
+"""`gamedsl lsp`: serves an editor by the Language Server Protocol, over stdio."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from gamedsl.cli import CLEAN, USAGE
+from gamedsl.extras import missing
+
+HELP = "Serve an editor: problems with quick fixes, hover, completion, definition and outline."
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "docs/editors.md has the configuration of usual editors."
+
+
+def run(args: argparse.Namespace) -> int:
+    try:
+        from gamedsl.lsp.server import make_server
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] not in ("pygls", "lsprotocol"):
+            raise
+        print(f"gamedsl lsp: {missing('pygls', 'lsp')}", file=sys.stderr)
+        return USAGE
+    make_server().start_io()
+    return CLEAN

@@ -1,0 +1,153 @@
+"""A file as an editor shows it: its problems, and the names of its last readable text."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from gamedsl.compiler import check_names
+from gamedsl.diagnostics import Diagnostic, Problems
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source import loader
+from gamedsl.frontend.source.nodes import Entry, Node, Scalar, Sequence
+from gamedsl.frontend.source.nodes import Mapping as Tree
+from gamedsl.ir.builtins import BUILTINS, functions
+from gamedsl.sema.library import USES, Kind, locate, shipped
+
+SCHEMAS = Path(__file__).parents[1] / "frontend" / "schema"
+DECLARING = ("roles", "params", "types", "state", "data", "let", "actions")
+"""Sections whose keys, or whose items, are names."""
+
+_WORD = re.compile(r"[A-Za-z_][\w-]*")
+_USE = re.compile(r"\s*(extends|protocol|rewards)\s*:\s*(\w*)")
+
+
+@dataclass(frozen=True)
+class Name:
+    """A declared name: the section that declares it, and where."""
+
+    text: str
+    section: str
+    span: Span
+
+
+@dataclass
+class Checked:
+    """What is known of one file: the problems of its text, and the last tree that was readable."""
+
+    problems: list[Diagnostic]
+    tree: Tree | None
+    names: dict[str, Name]
+
+
+def check(path: Path, texts: Mapping[Path, str], last: Checked | None) -> Checked:
+    """Checks a file up to its types, with open documents in the place of files. What was known of
+    an earlier text stays where this one cannot be read."""
+    with loader.replacing(texts):
+        result = check_names(path)
+        unseen = Problems()
+        source = loader.read(path, unseen)
+        tree = loader.parse(source, unseen) if source is not None else None
+    names = {} if tree is None else {name.text: name for name in _declared(tree)}
+    if result.document is not None:
+        names = {name.text: name for name in _declared(result.document.root)} | names
+    if tree is None and last is not None:
+        tree = last.tree
+    if not names and last is not None:
+        names = last.names
+    return Checked(result.diagnostics, tree, names)
+
+
+def _declared(root: Tree) -> Iterator[Name]:
+    for section in DECLARING:
+        node: Node | None = root.get(section)
+        if isinstance(node, Tree):
+            for entry in node:
+                yield Name(entry.key.text, section, entry.key.span)
+        elif isinstance(node, Sequence):
+            for item in node:
+                if isinstance(item, Scalar):
+                    yield Name(item.text, section, item.span)
+
+
+def word_at(line: str, column: int) -> str:
+    """Returns the word that a column (from 0) of a line is in or behind; empty outside of words."""
+    for found in _WORD.finditer(line):
+        if found.start() <= column <= found.end():
+            return found[0]
+    return ""
+
+
+def describe(line: str, column: int, checked: Checked | None) -> str:
+    """Returns Markdown about the word at a column: a section, a declared name, or a built-in."""
+    word = word_at(line, column)
+    if (key := key_doc(line, word)) is not None:
+        return f"`{word}`: {key}" if key else ""
+    if checked is not None and (name := checked.names.get(word)) is not None:
+        written = name.span.source.line(name.span.line).strip()
+        return f"`{word}` is declared in `{name.section}`:\n```yaml\n{written}\n```"
+    row = BUILTINS.get(word)
+    if row is None or row.kind != "function":
+        return ""
+    expression, value = row.example
+    return f"`{row.usage}`\n\n{row.about}\n\n`{expression}` is `{value}`."
+
+
+def key_doc(line: str, word: str) -> str | None:
+    """Returns what the schemas say of a section that begins a line; None where none does."""
+    if not word or not re.match(rf"{re.escape(word)}\s*:", line):
+        return None
+    return sections().get(word)
+
+
+@cache
+def sections() -> dict[str, str]:
+    """Returns the sections of all kinds of file, with their descriptions."""
+    found: dict[str, str] = {}
+    for kind in ("reward", "protocol", "game"):
+        schema: dict[str, Any] = json.loads(
+            (SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8")
+        )
+        found |= {key: part.get("description", "") for key, part in schema["properties"].items()}
+    return found
+
+
+def complete(line: str, column: int, checked: Checked | None) -> list[tuple[str, str]]:
+    """Returns what may be written at a column, each with what it is."""
+    before = line[:column]
+    if (use := _USE.fullmatch(before)) is not None:
+        kinds: dict[str, Kind] = {
+            "extends": "game", "protocol": "protocol", "rewards": "reward",
+        }  # fmt: skip
+        kind = kinds[use[1]]
+        return [(name, f"shipped {kind}") for name in shipped(kind)]
+    if _WORD.fullmatch(before) or not before:
+        return [(f"{key}: ", doc or "section") for key, doc in sections().items()]
+    names = {} if checked is None else checked.names
+    known = [(name.text, name.section) for name in names.values()]
+    return known + [(name, BUILTINS[name].usage) for name in functions()]
+
+
+def definition(path: Path, line: str, column: int, checked: Checked | None) -> Span | Path | None:
+    """Returns where the word at a column is declared: a place, or a file that is used."""
+    word = word_at(line, column)
+    if (use := _USE.match(line)) is not None and use[2] == word:
+        kind = next(kind for kind, key in USES.items() if key == use[1])
+        return locate(_KINDS[kind], word, path)
+    found = None if checked is None else checked.names.get(word)
+    return None if found is None else found.span
+
+
+_KINDS: dict[str, Kind] = {"game": "game", "protocol": "protocol", "reward": "reward"}
+
+
+def outline(tree: Tree | None) -> list[tuple[Entry, list[Entry]]]:
+    """Returns the sections of a file, each with its entries."""
+    if tree is None:
+        return []
+    return [(e, list(e.value) if isinstance(e.value, Tree) else []) for e in tree]

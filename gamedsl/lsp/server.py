@@ -1,0 +1,197 @@
+"""The protocol: what an editor asks, answered from `gamedsl.lsp.files`.
+
+Open documents stand in the place of their files, also of those that another file extends. Each
+change is checked after a pause, up to the types; proofs are left to `gamedsl validate`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from lsprotocol import types as lsp
+from pygls.lsp.server import LanguageServer
+from pygls.uris import from_fs_path, to_fs_path
+
+from gamedsl import __version__
+from gamedsl.diagnostics import Diagnostic
+from gamedsl.diagnostics.safety import is_safe
+from gamedsl.diagnostics.spans import Span
+from gamedsl.frontend.source.loader import from_text
+from gamedsl.lsp import files
+
+PAUSE = 0.05
+"""Seconds without a keystroke before a file is checked."""
+
+_SEVERITIES = {
+    "error": lsp.DiagnosticSeverity.Error,
+    "warning": lsp.DiagnosticSeverity.Warning,
+    "note": lsp.DiagnosticSeverity.Information,
+}
+
+
+class Server(LanguageServer):
+    """The server of one editor, with what is known of each open file."""
+
+    def __init__(self) -> None:
+        super().__init__("gamedsl", __version__)
+        self.checked: dict[str, files.Checked] = {}
+        self.changes: dict[str, int] = {}
+        self.lock = asyncio.Lock()
+
+    def texts(self) -> dict[Path, str]:
+        """Returns the open documents by their paths."""
+        documents = self.workspace.text_documents
+        return {_path(uri): document.source for uri, document in documents.items()}
+
+    def line(self, uri: str, position: lsp.Position) -> tuple[str, int]:
+        """Returns the line of a position, and its column in characters."""
+        lines = self.workspace.get_text_document(uri).lines
+        inside = self.workspace.position_codec.position_from_client_units(lines, position)
+        text = lines[inside.line].rstrip("\r\n") if inside.line < len(lines) else ""
+        return text, inside.character
+
+    def range(self, span: Span) -> lsp.Range:
+        """Returns a span in the units of the client."""
+        first, last = span.source.position(span.start), span.source.position(span.end)
+        places = [lsp.Position(line - 1, column - 1) for line, column in (first, last)]
+        lines = span.source.text.splitlines(keepends=True)
+        return self.workspace.position_codec.range_to_client_units(lines, lsp.Range(*places))
+
+    def diagnostic(self, found: Diagnostic) -> lsp.Diagnostic:
+        """Returns a problem as the protocol writes it."""
+        parts = (found.message, found.why, found.help and f"fix: {found.help}")
+        return lsp.Diagnostic(
+            range=self.range(found.span), message="\n".join(part for part in parts if part),
+            severity=_SEVERITIES[found.severity], code=found.code, source="gamedsl",
+            related_information=[
+                lsp.DiagnosticRelatedInformation(
+                    lsp.Location(_uri(note.span), self.range(note.span)), note.text
+                )
+                for note in found.notes
+            ],
+        )  # fmt: skip
+
+
+def _path(uri: str) -> Path:
+    return Path(to_fs_path(uri) or uri)
+
+
+def _uri(span: Span) -> str:
+    path = span.source.folder.absolute() / Path(span.source.name).name
+    return from_fs_path(str(path)) or path.as_uri()
+
+
+def _same(uri: str, span: Span) -> bool:
+    return (
+        Path(span.source.name).name == _path(uri).name and span.source.folder == _path(uri).parent
+    )
+
+
+def make_server() -> Server:
+    """Returns a server whose features are registered."""
+    server = Server()
+
+    async def check(uri: str) -> None:
+        turn = server.changes[uri] = server.changes.get(uri, 0) + 1
+        await asyncio.sleep(PAUSE)
+        async with server.lock:
+            if server.changes.get(uri) != turn:
+                return
+            last, texts = server.checked.get(uri), server.texts()
+            checked = await asyncio.to_thread(files.check, _path(uri), texts, last)
+        if server.changes.get(uri) != turn:
+            return
+        server.checked[uri] = checked
+        shown = [server.diagnostic(d) for d in checked.problems if _same(uri, d.span)]
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
+
+    async def check_all() -> None:
+        await asyncio.gather(*(check(uri) for uri in list(server.workspace.text_documents)))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
+    async def opened(_: Server, params: lsp.DidOpenTextDocumentParams) -> None:
+        await check_all()
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    async def changed(_: Server, params: lsp.DidChangeTextDocumentParams) -> None:
+        await check_all()
+
+    @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    async def closed(_: Server, params: lsp.DidCloseTextDocumentParams) -> None:
+        uri = params.text_document.uri
+        server.changes.pop(uri, None)
+        server.checked.pop(uri, None)
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix]),
+    )
+    def fixes(_: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
+        uri, asked = params.text_document.uri, params.range
+        checked, actions = server.checked.get(uri), []
+        for found in checked.problems if checked else ():
+            place = server.range(found.span)
+            apart = place.end.line < asked.start.line or asked.end.line < place.start.line
+            if apart or not found.edits or not _same(uri, found.span):
+                continue
+            now = server.workspace.get_text_document(uri).source
+            if found.span.source.text != from_text("", now).text:
+                continue  # the text has changed since
+            edits: dict[str, list[lsp.TextEdit]] = {}
+            for edit in found.edits:
+                edits.setdefault(_uri(edit.span), []).append(
+                    lsp.TextEdit(server.range(edit.span), edit.text)
+                )
+            actions.append(
+                lsp.CodeAction(
+                    found.help,
+                    kind=lsp.CodeActionKind.QuickFix,
+                    is_preferred=is_safe(found),
+                    diagnostics=[server.diagnostic(found)],
+                    edit=lsp.WorkspaceEdit(changes=edits),
+                )
+            )
+        return actions
+
+    @server.feature(lsp.TEXT_DOCUMENT_HOVER)
+    def hover(_: Server, params: lsp.HoverParams) -> lsp.Hover | None:
+        uri = params.text_document.uri
+        text = files.describe(*server.line(uri, params.position), server.checked.get(uri))
+        return lsp.Hover(lsp.MarkupContent(lsp.MarkupKind.Markdown, text)) if text else None
+
+    @server.feature(lsp.TEXT_DOCUMENT_COMPLETION)
+    def completion(_: Server, params: lsp.CompletionParams) -> list[lsp.CompletionItem]:
+        uri = params.text_document.uri
+        known = files.complete(*server.line(uri, params.position), server.checked.get(uri))
+        return [lsp.CompletionItem(text, detail=about) for text, about in known]
+
+    @server.feature(lsp.TEXT_DOCUMENT_DEFINITION)
+    def definition(_: Server, params: lsp.DefinitionParams) -> lsp.Location | None:
+        uri = params.text_document.uri
+        line, column = server.line(uri, params.position)
+        found = files.definition(_path(uri), line, column, server.checked.get(uri))
+        if isinstance(found, Path):
+            start = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
+            return lsp.Location(from_fs_path(str(found.absolute())) or "", start)
+        return None if found is None else lsp.Location(_uri(found), server.range(found))
+
+    @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(_: Server, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
+        checked = server.checked.get(params.text_document.uri)
+        found = []
+        for section, entries in files.outline(checked.tree if checked else None):
+            inner = [_symbol(server, e.key.text, e.key.span, e.value.span) for e in entries]
+            found.append(_symbol(server, section.key.text, section.key.span, section.value.span))
+            found[-1].children = inner
+        return found
+
+    return server
+
+
+def _symbol(server: Server, name: str, key: Span, value: Span) -> lsp.DocumentSymbol:
+    whole = Span(key.source, key.start, max(key.end, value.end))
+    return lsp.DocumentSymbol(
+        name or "(empty)", lsp.SymbolKind.Field, server.range(whole), server.range(key)
+    )
