@@ -12,7 +12,8 @@ from gamedsl.compiler import compile_file
 from gamedsl.diagnostics.render import render
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = sorted([*(DOCS / "tutorial").glob("*.md"), *(DOCS / "how-to").glob("*.md")])
+FOLDERS = ("tutorial", "how-to", "coming-from")
+PAGES = [page for folder in FOLDERS for page in sorted((DOCS / folder).glob("*.md"))]
 
 
 def mistakes(page: Path) -> Iterator[tuple[str, str, str]]:
