@@ -20,7 +20,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.loader import from_text
 from gamedsl.lsp import files
 
-PAUSE = 0.05
+PAUSE = 0.02
 """Seconds without a keystroke before a file is checked."""
 
 _SEVERITIES = {
