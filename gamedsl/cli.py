@@ -52,8 +52,20 @@ class _Parser(argparse.ArgumentParser):
     """argparse whose complaints are one line and a hint."""
 
     def error(self, message: str) -> NoReturn:
-        sys.stderr.write(f"{self.prog}: {message}\nusage: {self.format_usage()[7:]}")
+        hint = self._similar_flag(message)
+        sys.stderr.write(f"{self.prog}: {message}{hint}\nusage: {self.format_usage()[7:]}")
         raise SystemExit(USAGE)
+
+    def _similar_flag(self, message: str) -> str:
+        """Returns a question after the flag that a misspelt one resembles; empty for none."""
+        from gamedsl.diagnostics.suggest import did_you_mean
+
+        head, _, rest = message.partition("unrecognized arguments: ")
+        given = rest.split(" ")[0].partition("=")[0]
+        if head or not given.startswith("--"):
+            return ""
+        near = did_you_mean(given, (f for f in self._option_string_actions if f[:2] == "--"))
+        return f"; did you mean `{near}`?" if near else ""
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:
         """Writes the help as argparse does; a stream that fails is no success."""
