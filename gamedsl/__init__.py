@@ -20,11 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from gamedsl.api.game import Game
     from gamedsl.diagnostics import CompileError, Diagnostic
     from gamedsl.errors import UserError
     from gamedsl.ir.evaluate import EvaluationError
     from gamedsl.prompting.replies import ParseFailure
-    from gamedsl.runtime import Action, Decision, Env, Episode, Game
+    from gamedsl.runtime import Action, Decision, Env, Episode
 
 __version__ = "0.1.0"
 
@@ -36,7 +37,7 @@ _HOMES = {
     "Env": "gamedsl.runtime",
     "Episode": "gamedsl.runtime",
     "EvaluationError": "gamedsl.ir.evaluate",
-    "Game": "gamedsl.runtime",
+    "Game": "gamedsl.api.game",
     "ParseFailure": "gamedsl.prompting.replies",
     "UserError": "gamedsl.errors",
 }
@@ -69,8 +70,8 @@ def load(
     (docs/calls.md). `gamedsl.calls.files.CallFileError` says why one cannot be used.
     Raises `CompileError`, whose `diagnostics` hold every problem found, with places and fixes.
     """
+    from gamedsl.api.game import Game
     from gamedsl.compiler import compile_game
-    from gamedsl.runtime import Game
 
     for file in calls:
         from gamedsl.calls.files import allow_calls

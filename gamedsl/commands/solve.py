@@ -98,11 +98,8 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     from gamedsl.solve.record import as_record
     from gamedsl.solve.solver import Unfit, solve
     from gamedsl.solve.text import render
-    from gamedsl.solve.tree import UNLISTED
     from gamedsl.storage.writer import write_output
 
-    if game.ir.open or game.ir.referees:
-        raise Unfit(f"`{game.name}` cannot be solved: {UNLISTED}")
     with _progress_bar() as progress:
         report = solve(
             game, args.method, utility=args.utility, iterations=args.iterations, seed=args.seed,

@@ -101,7 +101,10 @@ def solve(
         raise KeyError(method)
     from gamedsl.engine.walk import count_histories
     from gamedsl.runtime.positions import has_perfect_information, has_public_state
+    from gamedsl.solve.tree import UNLISTED
 
+    if game.ir.open or game.ir.referees:
+        raise Unfit(f"`{game.name}` cannot be solved: {UNLISTED}")
     began = perf_counter()
     job = Job(
         game, utility, iterations, seed, limit, progress or (lambda *_: None), asked=method

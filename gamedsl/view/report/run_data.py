@@ -135,17 +135,20 @@ def _transcripts(run: SavedRun) -> tuple[Record, ...]:
 
 
 def _game(run: SavedRun, info: Record, notes: list[str]) -> Game | None:
-    import gamedsl
+    from gamedsl.compiler import compile_game
+    from gamedsl.diagnostics import CompileError
+    from gamedsl.runtime import Game
 
     path = run.game_file(info)
     if path is None:
         notes.append("The run folder has no copy of the game.")
         return None
     try:
-        game = gamedsl.load(path, params=info.get("params") or {})
-    except gamedsl.CompileError:
+        ir, document = compile_game(path, info.get("params") or {})
+    except CompileError:
         notes.append("The copy of the game in the run folder no longer compiles.")
         return None
+    game = Game(ir, document.files)
     if game.hash != info.get("hash"):
         notes.append(
             "The copy of the game compiles to another hash than the one that was trained, so "

@@ -1,0 +1,1 @@
+"""What Python code holds: a game with the methods that stand on the parts above it."""
