@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from gamedsl.cli import main
+from gamedsl.extras import install_command
 from tests.evaluate.small import RPS
 
 
@@ -185,7 +186,7 @@ def test_what_is_not_installed_is_said(capsys, monkeypatch: pytest.MonkeyPatch) 
     code, _, err = printed(capsys, "random", "--game", RPS)
     assert code == 2
     assert "needs not_a_package" in err
-    assert "gamedsl[eval]" in err
+    assert install_command("eval") in err
 
 
 @pytest.mark.parametrize("game", [[], ["--game", RPS]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 import time
 from collections.abc import Iterator, Mapping
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from gamedsl.cli import main
+from gamedsl.extras import install_command
 from gamedsl.train import trackers
 from gamedsl.train.errors import TrainError
 from gamedsl.train.runfolder import RunFolder, open_run
@@ -154,8 +156,9 @@ def test_a_tracker_that_there_is_not() -> None:
 
 
 def test_a_tracker_whose_package_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    install = install_command("trackers")
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(TrainError, match=r"wandb is not installed\n.*gamedsl\[trackers\]"):
+    with pytest.raises(TrainError, match=f"wandb is not installed\n.*{re.escape(install)}"):
         require(["wandb"])
 
 
