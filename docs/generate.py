@@ -1,4 +1,5 @@
-"""Writes `docs/reference.md`, the tables of `docs/replies.md` and the JSON Schema of `train:`.
+"""Writes `docs/reference.md`, the tables of `docs/replies.md`, the picture of the architecture and
+the JSON Schema of `train:`.
 
     python docs/generate.py          # write them
     python docs/generate.py --check  # fail if one is stale (the test suite does)
@@ -18,6 +19,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from architecture_picture import picture
 from reply_tables import TABLES
 
 import gamedsl
@@ -38,6 +40,7 @@ from gamedsl.tables.model import Table, text_columns
 SCHEMAS = Path(gamedsl.__file__).parent / "frontend" / "schema"
 REFERENCE = Path(__file__).with_name("reference.md")
 REPLIES = Path(__file__).with_name("replies.md")
+PICTURE = Path(__file__).parent / "pictures" / "architecture.svg"
 TRAIN = SCHEMAS / "train.schema.json"
 MARKED = re.compile(r"(<!-- (\w+): written by .+? -->\n).*?(?=<!-- end -->)", re.DOTALL)
 BANDS = {
@@ -51,6 +54,7 @@ def main() -> int:
     pages = {
         REFERENCE: "\n".join(reference()) + "\n",
         REPLIES: replies(),
+        PICTURE: picture(),
         TRAIN: json.dumps(train_schema(), indent=2) + "\n",
     }
     stale = [p for p, text in pages.items() if not p.exists() or p.read_text("utf-8") != text]
@@ -157,7 +161,8 @@ def library() -> Iterator[str]:
             assert document is not None
             about, params = document.root.get("about"), document.root.get("params")
             shown = ", ".join(f"`{entry.key.text}`" for entry in params or ())
-            rows.append((f"`{name}`", getattr(about, "text", ""), shown))
+            text = getattr(about, "text", "").replace("[", r"\[")  # no link of Markdown
+            rows.append((f"`{name}`", text, shown))
         yield from rows_of((kind, "what it does", "params"), rows)
 
 

@@ -53,9 +53,3 @@ def test_games_of_a_page_compile(page: Path, tmp_path: Path) -> None:
 def test_mistakes_are_reported_as_shown(page: Path, tmp_path: Path) -> None:
     for game, change, shown in mistakes(page):
         assert problems(changed(game, change), tmp_path) == shown.strip()
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_links_of_a_page_lead_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)", page.read_text(encoding="utf-8")):
-        assert (page.parent / target).exists(), target
