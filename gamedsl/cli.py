@@ -34,6 +34,7 @@ COMMANDS: dict[str, str] = {
     "export": "write a game for another program: Gambit's .efg and .nfg",
     "import": "make a game file of Gambit's .efg or .nfg",
     "replay": "verify a transcript against its game and print it",
+    "play": "play a game yourself, at the terminal",
     "train": "train language models to play",
     "report": "write the page of a run anew, or compare several",
     "eval": "play matches between players, runs and models; exploitability, leaderboards",
@@ -41,7 +42,8 @@ COMMANDS: dict[str, str] = {
     "mcp": "serve tools to coding assistants: validate, explain, prompts, solve, play",
 }
 OF_GAMES = (
-    "validate", "calls", "prompts", "show", "solve", "compile", "export", "replay", "train", "eval",
+    "validate", "calls", "prompts", "show", "solve", "compile", "export", "replay", "play", "train",
+    "eval",
 )  # fmt: skip
 """The commands that read games, and so may be told of files with functions for them."""
 

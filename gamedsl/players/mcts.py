@@ -43,7 +43,8 @@ class MctsPlayer(DrawingPlayer):
         key = decision.information_set
         if key not in self._found:
             dice = random.Random(f"{self._seed} {key}")
-            visits = search(episode.state, episode.env.seats, self._simulations, dice)
+            root = search(episode.state, episode.env.seats, self._simulations, dice)
+            visits = [0 if node is None else node.visits for node in root.below]
             if len(self._found) >= KEPT:
                 self._found.popitem(last=False)
             self._found[key] = shared_by_best(visits)
@@ -70,8 +71,9 @@ class SearchNode:
 
 def search(
     state: State, seats: tuple[str, ...], simulations: int, dice: random.Random
-) -> list[int]:
-    """Returns the number of simulations that tried each option of the acting seat."""
+) -> SearchNode:
+    """Returns the root of the tree that simulations from a state have built: `below` has a node
+    for each option of the acting seat that one of them tried."""
     root, scale = SearchNode(state, seats), Scale(len(seats))
     for _ in range(simulations):
         path = _descend(root, seats, scale, dice)
@@ -81,7 +83,7 @@ def search(
             node.visits += 1
             for seat, amount in enumerate(paid):
                 node.paid[seat] += amount
-    return [0 if node is None else node.visits for node in root.below]
+    return root
 
 
 class Scale:

@@ -34,6 +34,7 @@ PLAYERS = {
     "model": "gamedsl.players.model",
     "endpoint": "gamedsl.players.endpoint",
     "module": "gamedsl.players.python_file",
+    "human": "gamedsl.players.human",
 }
 """The module of each kind of player."""
 

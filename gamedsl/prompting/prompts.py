@@ -273,6 +273,11 @@ class Prompter:
         told = self._window_events(seat, step, seen, view)
         return self._parts(seat, step, legal, book, seen, view, told, counts)
 
+    def event_texts(self, seat: str, events: Seen, book: LabelBook) -> tuple[str, ...]:
+        """Returns the sentences that tell a seat these events, in order; of those that follow from
+        another one, none. RenderError: a template of the file fails on a value."""
+        return tuple(part.text for part in self._events(seat, events, book) if part.text)
+
     def _window_events(
         self, seat: str, step: Choose, seen: Seen, view: tuple[str, ...] | None
     ) -> Seen:

@@ -15,7 +15,7 @@ from gamedsl.ir.replies import Form
 from gamedsl.ir.types import Type
 from gamedsl.prompting.events import SILENCE, Seen, Turn, information_set
 from gamedsl.prompting.labels import LabelBook
-from gamedsl.prompting.prompts import NOTHING
+from gamedsl.prompting.prompts import NOTHING, Part, Prompter
 from gamedsl.prompting.replies import ParseFailure, open_reply_value, read_choice, read_open_reply
 from gamedsl.prompting.reply_instructions import again
 from gamedsl.prompting.tokenizers import tokenizer_of
@@ -88,14 +88,23 @@ class Decision:
         """The prompt, as (chat role, content) pairs. Raises EvaluationError where an expression of
         the seat's declared view has no value here."""
         env = self._env
-        step = env.step_of(self.step)
+        asked = env.prompter_of(self._wording).messages(*self._arguments(self._book))
+        return (*asked, *(part for failure in self.failed for part in again(failure)))
+
+    def parts(self, prompter: Prompter, book: LabelBook) -> tuple[Part, ...]:
+        """Returns the parts of the prompt as another prompter of the game makes them, under other
+        labels; of a chat those of its last message. Raises as `messages`, and RenderError where a
+        template fails."""
+        return prompter.parts(*self._arguments(book))
+
+    def _arguments(self, book: LabelBook) -> tuple[Any, ...]:
+        """Returns the arguments of `Prompter.messages`."""
+        env = self._env
         restricted = env.ir.entries_at(self.seat, self.step) is not None
         restricted = restricted or self.step in env.ir.asked_counts
         variables = self._state.variables if restricted else NOTHING
-        asked = env.prompter_of(self._wording).messages(
-            self.seat, step, self.legal, self._book, self.seen, variables, self.before
-        )
-        return (*asked, *(part for failure in self.failed for part in again(failure)))
+        step = env.step_of(self.step)
+        return self.seat, step, self.legal, book, self.seen, variables, self.before
 
     def under(self, book: LabelBook, wording: Wording | None = None) -> Decision:
         """Returns the same decision under other labels, and in other default texts if they are

@@ -125,6 +125,16 @@ class View:
         length."""
         return _text_of(self, self._viewer)
 
+    @property
+    def situation(self) -> str:
+        """The part of the text that is neither the question nor the events: the state as the seat
+        sees it, and, in a game without open decisions, the last value of each step."""
+        viewer = self._viewer
+        lines = _state_lines(self, viewer)
+        if not viewer.ir.open:
+            lines += _bound_lines(self, viewer)
+        return "\n".join(lines)
+
     @cached_property
     def vector(self) -> tuple[float, ...]:
         """The view as floats, named by `Env.vector_names`. Raises ValueError for a vector of more
@@ -367,21 +377,29 @@ def _order(value: Any) -> tuple[bool, Any, str]:
 def _text_of(view: View, viewer: Viewer) -> str:
     """Returns a view as several lines, without a newline at the end."""
     asked = f"chooses {view.step}: {', '.join(view.legal)}" if view.step else "is not asked"
-    lines = [f"{view.seat} {asked}"]
-    for name, value in view.state.items():
-        if value is not HIDDEN:
-            lines.append(titled(name, as_text(value, viewer.types[name])))
-    grouped: dict[str, list[str]] = {}
-    for (name, key), value in view.bound.items():
-        shown = one_line(value, viewer.slots[name, key].type)
-        grouped.setdefault(name, []).append(" ".join((*key, shown)))
-    lines += [f"{name}: {', '.join(values)}" for name, values in grouped.items()]
+    lines = [f"{view.seat} {asked}", *_state_lines(view, viewer), *_bound_lines(view, viewer)]
     if view.known is not None and view.step is not None:
         for entry in viewer.knows[view.step]:
             lines.append(titled(entry.name, as_text(view.known[entry.name], entry.value.type)))
         return "\n".join((*lines, "knows nothing else"))
     lines.append(f"seen: {known(view.seen) or 'nothing'}")
     return "\n".join(lines)
+
+
+def _state_lines(view: View, viewer: Viewer) -> list[str]:
+    return [
+        titled(name, as_text(value, viewer.types[name]))
+        for name, value in view.state.items()
+        if value is not HIDDEN
+    ]
+
+
+def _bound_lines(view: View, viewer: Viewer) -> list[str]:
+    grouped: dict[str, list[str]] = {}
+    for (name, key), value in view.bound.items():
+        shown = one_line(value, viewer.slots[name, key].type)
+        grouped.setdefault(name, []).append(" ".join((*key, shown)))
+    return [f"{name}: {', '.join(values)}" for name, values in grouped.items()]
 
 
 def everything(viewer: Viewer, play: Play) -> str:

@@ -44,3 +44,15 @@ def action_worth(tree: Tree, policy: Policy, utility: Utility = "rewards") -> di
         worth = tuple(gain / others if others else others for gain in gained)
         found[info.key] = sum(reach[n] for n in nodes), worth
     return found
+
+
+def reached_by_others(tree: Tree, policy: Policy) -> set[str]:
+    """Returns the information sets that play reaches with a positive probability if their owner
+    tries to reach them. Raises KeyError and ValueError as `exploitability` does."""
+    sweep = Sweep(tree, policy, "payoffs")
+    without = [sweep.reach(seat) for seat in range(len(tree.seats))]
+    return {
+        info.key
+        for info, nodes, owner in zip(tree.info_sets, tree.members, tree.owner, strict=True)
+        if any(without[owner][node] for node in nodes)
+    }

@@ -1,0 +1,285 @@
+"""`gamedsl play`: a game at the terminal, with people in some seats and players in the others.
+
+Without a terminal it reads replies as lines, so that scripts can play. Exit codes: 0 played to the
+end or left, 1 problems in the game, 2 usage or something missing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._arguments import seed
+from gamedsl.diagnostics.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from gamedsl.play.advice import Adviser
+    from gamedsl.play.session import PlaySession
+    from gamedsl.players.base import Player
+    from gamedsl.players.console import Console
+    from gamedsl.runtime import Decision, Episode, Game
+
+HELP = (
+    "Play a game at the terminal. FILE is a path or the name of a shipped game. You take the first "
+    "seat, and the strongest player that fits the game takes the others."
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
+    parser.add_argument(
+        "--as", action="append", default=[], metavar="SEATS", dest="seats",
+        help="your seats or roles, with commas between them, or `all` (default: the first seat)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--against", action="append", default=[], metavar="PLAYER",
+        help="the player of all other seats, such as random, minimax, mcts:200, equilibrium, "
+        "run:FOLDER or endpoint:URL#MODEL; SEAT=PLAYER for one seat; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--seed", type=seed, metavar="N", help="decides chance and players (default: a new one)"
+    )
+    parser.add_argument(
+        "--save", type=Path, metavar="FILE",
+        help="where the transcript goes (default: plays/GAME-SEED.jsonl)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--no-review", action="store_true", help="do not say afterwards what each choice cost"
+    )
+    add_params(parser)
+
+
+class _UsageError(Exception):
+    """The command line asks for what there is not; the text is the message."""
+
+
+def run(args: argparse.Namespace) -> int:
+    import gamedsl
+    from gamedsl.diagnostics import CompileError
+    from gamedsl.diagnostics.render import render
+    from gamedsl.players.base import PlayerError
+
+    try:
+        game = gamedsl.load(args.file, read_params(args.param))
+    except CompileError as error:
+        print(render(error.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
+        return PROBLEMS
+    except ValueError as error:
+        return _usage(str(error))
+    chosen = random.SystemRandom().randrange(2**31) if args.seed is None else args.seed
+    try:
+        people = _seats(game, args.seats)
+        table = _seated(game, people, args.against, chosen)
+        return _Play(game, table, chosen, args).run()
+    except _UsageError as error:
+        return _usage(str(error))
+    except PlayerError as error:
+        return _usage(f"{error.message}\n  fix: {error.help}")
+
+
+@dataclass(frozen=True)
+class _Seated:
+    """Who holds each seat: people, or a player, with its name."""
+
+    people: frozenset[str]
+    players: dict[str, Player]
+    names: dict[str, str]
+
+
+def _seats(game: Game, given: Sequence[str]) -> frozenset[str]:
+    """The seats of people."""
+    ir = game.ir
+    if not given:
+        return frozenset(ir.seats[:1])
+    found: set[str] = set()
+    for name in (part.strip() for text in given for part in text.split(",")):
+        if name == "all":
+            found |= set(ir.everyone)
+            continue
+        seats = {seat for seat in ir.everyone if name in (seat, ir.role_of[seat])}
+        if not seats:
+            known = (*ir.everyone, *dict.fromkeys(ir.role_of.values()))
+            near = did_you_mean(name, known)
+            fix = f"did you mean `{near}`?" if near else f"there are {', '.join(ir.everyone)}"
+            raise _UsageError(f"{game.name} has no seat `{name}`; {fix}")
+        found |= seats
+    return frozenset(found)
+
+
+def _seated(game: Game, people: frozenset[str], against: Sequence[str], seed: int) -> _Seated:
+    """Opens the players of all other seats. Raises PlayerError."""
+    from gamedsl.play.opponents import strongest_player
+    from gamedsl.players.table import open_player
+
+    others = [seat for seat in game.ir.everyone if seat not in people]
+    named: dict[str, str] = {}
+    for text in against:
+        seat, equals, spec = text.partition("=")
+        if equals and seat.strip() in game.ir.everyone:
+            if seat.strip() in people:
+                raise _UsageError(f"{seat.strip()} is yours: name a player for another seat")
+            named[seat.strip()] = spec.strip()
+        else:
+            named |= {one: text.strip() for one in others if one not in named}
+    opened: dict[str, Player] = {}
+    for spec in dict.fromkeys(named.values()):
+        opened[spec] = open_player(spec, game, seed=seed, allow_code=True)
+    free = [seat for seat in others if seat not in named]
+    if free:
+        name, player = strongest_player(game, seed)
+        named |= dict.fromkeys(free, name)
+        opened.setdefault(name, player)
+    return _Seated(people, {seat: opened[named[seat]] for seat in others}, named)
+
+
+@dataclass
+class _Play:
+    """One play at the terminal."""
+
+    game: Game
+    table: _Seated
+    seed: int
+    args: argparse.Namespace
+    _advisers: list[Adviser | None] = field(default_factory=list)
+
+    def run(self) -> int:
+        from gamedsl.play.session import PlaySession
+        from gamedsl.players.console import Console, LeftTable
+
+        session = PlaySession(self.game, self.table.people, self.table.players, seed=self.seed)
+        console = Console(
+            session.episode.env, sys.stdin, sys.stdout, colour=use_colour(sys.stdout),
+            commands={
+                "hint": ("what a solver would play, and what each option is worth", self._hint),
+                "undo": ("take your last choice back, where nobody learned from it",
+                         lambda d, e: self._undo(session, console, d)),
+                "quit": ("save and leave", _leave),
+            },
+            hand_over=len(self.table.people) > 1,
+        )  # fmt: skip
+        self._welcome(console)
+        try:
+            while session.waiting:
+                self._ask(session, console)
+        except (LeftTable, KeyboardInterrupt):
+            console.print(f"You left; the play is saved: {self._save(session)}")
+            return CLEAN
+        self._close(session, console)
+        return CLEAN
+
+    def _welcome(self, console: Console) -> None:
+        ir = self.game.ir
+        console.print(self.game.name, "strong")
+        if ir.about:
+            console.print(ir.about)
+        for seat in ir.everyone:
+            who = "you" if seat in self.table.people else self.table.names[seat]
+            console.print(f"  {seat}: {who}")
+        console.print("Type ? for help.", "soft")
+
+    def _ask(self, session: PlaySession, console: Console) -> None:
+        decision = session.waiting[0]
+        console.print("")
+        try:
+            reply = console.ask(decision, session.episode)
+        except _TakenBack:
+            return
+        session.answer(decision.seat, reply)
+
+    def _close(self, session: PlaySession, console: Console) -> None:
+        """Tells how the play ended, what each seat was paid, and what choices cost."""
+        from gamedsl.play.review import review, review_table
+        from gamedsl.tables.text import rendered, table_lines
+
+        episode = session.episode
+        console.print("")
+        for seat in sorted(self.table.people, key=self.game.ir.everyone.index):
+            console.tell_news(seat, episode)
+        for seat, failure in episode.failures.items():
+            console.print(f"{seat} gave no valid reply: {failure.reason}", "bad")
+        paid = ", ".join(
+            f"{seat} {'nothing: void' if amount is None else amount}"
+            for seat, amount in episode.payoffs.items()
+        )
+        console.print(f"The game is over. Payoffs: {paid}", "strong")
+        adviser = None if self.args.no_review else self._adviser()
+        if adviser is not None:
+            found = review(session.moments, adviser)
+            lost = sum(one.cost for one in found)
+            if found:
+                console.print(f"\nYour choices, by {adviser.source}:")
+                print(rendered(table_lines(review_table(found, console.text), rule=True)))
+                console.print(f"In all they cost {lost:.3g} of payoff.")
+        console.print(f"\nTranscript: {self._save(session)}", "soft")
+        console.print(f"gamedsl replay {self.args.file} {self._path}", "soft")
+
+    # commands of the player
+
+    def _hint(self, decision: Decision, episode: Episode) -> str:
+        from gamedsl.tables.model import Column, Table
+        from gamedsl.tables.numbers import number
+        from gamedsl.tables.text import rendered, table_lines
+
+        adviser = self._adviser() if decision.said is None else None
+        if adviser is None:
+            return "No solver advises here: the game is too large, or is played in words."
+        from gamedsl.players.seat_text import SeatText
+
+        advice, text = adviser.advise(decision, episode), SeatText(episode.env)
+        rows = [
+            (text.option(name), f"{odds:.0%}", number(float(worth)))
+            for name, odds, worth in zip(decision.legal, advice.odds, advice.worth, strict=True)
+        ]
+        columns = (Column("option"), Column("played", "right"), Column("worth", "right"))
+        table = rendered(table_lines(Table(columns, rows), rule=True))
+        return f"By {adviser.source}:\n{table}"
+
+    def _adviser(self) -> Adviser | None:
+        from gamedsl.play.advice import adviser_of
+
+        if not self._advisers:
+            self._advisers.append(adviser_of(self.game))
+        return self._advisers[0]
+
+    def _undo(self, session: PlaySession, console: Console, decision: Decision) -> str:
+        seen = session.take_back(decision.seat)
+        if seen is None:
+            return "You cannot take anything back here: somebody has learned from it."
+        console.forget(decision.seat, seen)
+        raise _TakenBack
+
+    # the transcript
+
+    @property
+    def _path(self) -> Path:
+        given = cast("Path | None", self.args.save)
+        return given or Path("plays") / f"{self.game.name}-{self.seed}.jsonl"
+
+    def _save(self, session: PlaySession) -> Path:
+        from gamedsl.storage.strict_json import write
+        from gamedsl.storage.writer import write_output
+
+        text = write(session.episode.transcript) + "\n"
+        write_output(self._path, text, parents=self.args.save is None)
+        return self._path
+
+
+class _TakenBack(Exception):
+    """The player has gone back to an earlier decision."""
+
+
+def _leave(decision: Decision, episode: Episode) -> str:
+    from gamedsl.players.console import LeftTable
+
+    raise LeftTable
+
+
+def _usage(message: str) -> int:
+    print(f"gamedsl play: {message}", file=sys.stderr)
+    return USAGE

@@ -1,0 +1,139 @@
+"""`PlaySession`: one play in which people hold some seats, and players the others.
+
+People answer one after another, in any order; when all who are asked have answered, players answer
+too, and the game goes on. Nobody's answer is shown to another before that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gamedsl.players.base import Player
+from gamedsl.runtime.positions import has_perfect_information
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Action, Decision, Episode, Game, ParseFailure
+
+
+@dataclass(frozen=True)
+class Moment:
+    """A point of a play at which people were asked, and their answers there."""
+
+    episode: Episode
+    """Where they were asked; to be forked, never moved."""
+    answers: Mapping[str, Action | str | ParseFailure]
+    """By seat, of people alone."""
+
+
+class PlaySession:
+    """A play from its first decision of a person to its end. `people` are the seats that they
+    hold; `players` hold all others.
+
+    Raises ValueError for a seat that nobody holds, and what a player raises.
+    """
+
+    def __init__(
+        self, game: Game, people: frozenset[str], players: Mapping[str, Player], *, seed: int
+    ) -> None:
+        missing = set(game.ir.everyone) - people - players.keys()
+        if missing:
+            raise ValueError(f"nobody holds {', '.join(sorted(missing))}")
+        self.game = game
+        self.people = people
+        self._players = players
+        self.episode = game.env(run_seed=seed).reset(seed=seed)
+        self.moments: list[Moment] = []
+        """What people were asked and answered so far, the oldest first."""
+        self._answers: dict[str, Action | str | ParseFailure] = {}
+        self._go_on()
+
+    @property
+    def waiting(self) -> tuple[Decision, ...]:
+        """The decisions of people who have not answered yet; empty at the end of the play."""
+        return tuple(
+            decision
+            for decision in self.episode.decisions
+            if decision.seat in self.people and decision.seat not in self._answers
+        )
+
+    def answer(self, seat: str, reply: Action | str | ParseFailure) -> None:
+        """Takes the answer of a person who is asked; after the last one the play goes on.
+
+        Raises ValueError for a seat that does not wait, or an `Action` that is not legal, and what
+        the rules and the players raise; the play then stays where it is.
+        """
+        decision = next((one for one in self.waiting if one.seat == seat), None)
+        if decision is None:
+            raise ValueError(f"{seat} is not asked")
+        self.episode.parse(decision, reply)  # raises for what is not legal
+        self._answers[seat] = reply
+        if self.waiting:
+            return
+        try:
+            self._step()
+        except BaseException:
+            del self._answers[seat]
+            raise
+        self._go_on()
+
+    def take_back(self, seat: str) -> int | None:
+        """Goes back to the last decision of a seat that has answered, where nobody learned
+        anything by it that could matter: see `may_take_back`. Returns the number of events that
+        the seat had seen then; None where it may not."""
+        if seat in self._answers:
+            del self._answers[seat]
+            return len(self.episode.seen(seat))
+        place = self._last_moment(seat)
+        if place is None or not self._is_harmless(self.moments[place].episode, seat):
+            return None
+        self.episode = self.moments[place].episode.fork()
+        del self.moments[place:]
+        self._answers = {}
+        return len(self.episode.seen(seat))
+
+    def may_take_back(self, seat: str) -> bool:
+        """Whether a seat may take its last answer back: while others have still to answer with it;
+        where since then nobody but the seat saw anything, and the seat saw its own choices alone;
+        or, opposite players alone, in a game that hides nothing while chance drew nothing."""
+        if seat in self._answers:
+            return True
+        place = self._last_moment(seat)
+        return place is not None and self._is_harmless(self.moments[place].episode, seat)
+
+    def _last_moment(self, seat: str) -> int | None:
+        places = range(len(self.moments) - 1, -1, -1)
+        return next((at for at in places if seat in self.moments[at].answers), None)
+
+    def _is_harmless(self, then: Episode, seat: str) -> bool:
+        if self.episode.done:
+            return False
+        new = {who: self.episode.seen(who)[len(then.seen(who)) :] for who in self._seats}
+        if all(who == seat or not events for who, events in new.items()):
+            return all(event.seat == seat for event in new[seat])
+        if self.people != {seat} or not has_perfect_information(self.game.ir):
+            return False
+        chosen = {step.id for step in self.game.ir.steps}
+        return all(event.step in chosen for event in new[seat])
+
+    @property
+    def _seats(self) -> Iterator[str]:
+        return iter(self.game.ir.everyone)
+
+    def _go_on(self) -> None:
+        """Lets players answer until a person is asked, or the play is over."""
+        while not self.episode.done and not self.waiting:
+            self._step()
+
+    def _step(self) -> None:
+        episode = self.episode
+        replies = dict(self._answers)
+        for decision in episode.decisions:
+            if decision.seat not in replies:
+                replies[decision.seat] = self._players[decision.seat].act(decision, episode)
+        before = episode.fork()
+        episode.step(replies)
+        if self._answers:
+            self.moments.append(Moment(before, self._answers))
+        self._answers = {}
