@@ -6,7 +6,7 @@ too, and the game goes on. Nobody's answer is shown to another before that.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -94,9 +94,12 @@ class PlaySession:
         return len(self.episode.seen(seat))
 
     def may_take_back(self, seat: str) -> bool:
-        """Whether a seat may take its last answer back: while others have still to answer with it;
-        where since then nobody but the seat saw anything, and the seat saw its own choices alone;
-        or, opposite players alone, in a game that hides nothing while chance drew nothing."""
+        """Whether a seat may take its last answer back.
+
+        It may while others have still to answer with it, and where since then everybody, the seat
+        too, has seen nothing but choices of its own. Opposite players alone it may also in a game
+        that hides nothing, while chance drew nothing.
+        """
         if seat in self._answers:
             return True
         place = self._last_moment(seat)
@@ -109,17 +112,18 @@ class PlaySession:
     def _is_harmless(self, then: Episode, seat: str) -> bool:
         if self.episode.done:
             return False
-        new = {who: self.episode.seen(who)[len(then.seen(who)) :] for who in self._seats}
-        if all(who == seat or not events for who, events in new.items()):
-            return all(event.seat == seat for event in new[seat])
+        chosen = {step.id for step in self.game.ir.steps}
+        new = {who: self.episode.seen(who)[len(then.seen(who)) :] for who in self.game.ir.everyone}
+        own = (
+            event.step in chosen and event.seat == who
+            for who, events in new.items()
+            for event in events
+        )
+        if all(own):
+            return True
         if self.people != {seat} or not has_perfect_information(self.game.ir):
             return False
-        chosen = {step.id for step in self.game.ir.steps}
         return all(event.step in chosen for event in new[seat])
-
-    @property
-    def _seats(self) -> Iterator[str]:
-        return iter(self.game.ir.everyone)
 
     def _go_on(self) -> None:
         """Lets players answer until a person is asked, or the play is over."""

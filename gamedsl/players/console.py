@@ -16,7 +16,20 @@ from shutil import get_terminal_size
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.ir.types import Bool, Enum, NoneType, Number, Option, Record, Seat, Text, plain
+from gamedsl.ir.json_types import fields_of
+from gamedsl.ir.types import (
+    Bool,
+    Enum,
+    NoneType,
+    Number,
+    Option,
+    PerSeat,
+    PerValue,
+    Record,
+    Seat,
+    Text,
+    plain,
+)
 from gamedsl.players.seat_text import SeatText
 from gamedsl.prompting.replies import REASONS, ParseFailure
 from gamedsl.prompting.reply_instructions import described
@@ -159,8 +172,9 @@ class Console:
         """Returns a reply in the form that is asked for."""
         said = decision.said
         assert said is not None
-        fields = simple_fields(decision.type) if said.form == "json" else None
-        if fields is not None:
+        record = said.form == "json" and not isinstance(decision.type, Option)
+        fields = typed_fields(decision.type, decision.env.seats) if record else None
+        if fields:
             return self._read_fields(fields, decision, episode)
         if said.form == "code":
             self.print(f"End it with a line that is `{END_OF_TEXT}` alone.", "soft")
@@ -178,21 +192,28 @@ class Console:
                 return line
 
     def _read_fields(
-        self, fields: Sequence[tuple[str, Type]], decision: Decision, episode: Episode
+        self, fields: Sequence[tuple[Place, Type]], decision: Decision, episode: Episode
     ) -> str:
-        """Returns a JSON object whose fields were asked for one after another; a line that begins
+        """Returns a JSON object whose values were asked for one after another; a line that begins
         with a brace is the whole object."""
-        found: dict[str, Any] = {}
-        for name, type in fields:
-            while True:
-                line = self.read_line(f"{name} ({described(type, decision.env.seats)})> ")
+        whole: dict[str, Any] = {}
+        for place, type in fields:
+            line = ""
+            while not line:
+                line = self.read_line(
+                    f"{'.'.join(place)} ({described(type, decision.env.seats)})> "
+                )
                 if self._did_command(line, decision, episode):
-                    continue
-                if line.startswith("{"):
-                    return line
-                break
-            found[name] = _typed(line, type)
-        return json.dumps(found, ensure_ascii=False)
+                    line = ""
+                elif isinstance(type, Option) or isinstance(plain(type), Text):
+                    break
+            if line.startswith("{"):
+                return line
+            inside = whole
+            for name in place[:-1]:
+                inside = inside.setdefault(name, {})
+            inside[place[-1]] = _typed(line, type)
+        return json.dumps(whole, ensure_ascii=False)
 
     # commands
 
@@ -274,14 +295,30 @@ def _fits(line: str, text: str) -> bool:
     return len(typed) > 1 and whole[-len(typed) :] == typed
 
 
-def simple_fields(type: Type) -> tuple[tuple[str, Type], ...] | None:
-    """Returns the fields of a record that can be typed one by one; None for another type."""
-    record = plain(type)
-    if isinstance(type, Option) or not isinstance(record, Record):
-        return None
-    fields = tuple((n, of) for n, of in record.fields if not isinstance(of, NoneType))
-    simple = all(isinstance(plain(of), Text | Number | Enum | Seat | Bool) for _, of in fields)
-    return fields if fields and simple else None
+Place = tuple[str, ...]
+"""The names that lead to a value inside of a record."""
+
+
+def typed_fields(type: Type, seats: tuple[str, ...]) -> list[tuple[Place, Type]] | None:
+    """Returns the values of a record that can be typed one by one, those of records and maps inside
+    of it too; None for a type of which one could not."""
+    match plain(type):
+        case (Record() | PerValue() | PerSeat(partial=False)) as whole:
+            found: list[tuple[Place, Type]] = []
+            for field in fields_of(whole, seats):
+                if isinstance(field.type, NoneType):
+                    continue
+                inner = typed_fields(field.type, seats)
+                if inner is None:
+                    return None
+                found += [((field.name, *place), of) for place, of in inner]
+            return found
+        case Text() | Number() | Enum() | Seat() | Bool():
+            return [((), type)]
+        case Option(of=inner) if isinstance(plain(inner), Text | Number | Enum | Seat | Bool):
+            return [((), type)]
+        case _:
+            return None
 
 
 def _typed(line: str, type: Type) -> Any:
