@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, cast
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import seed
+from gamedsl.commands._streams import plain
 from gamedsl.diagnostics.suggest import did_you_mean
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ class _Play:
 
         session = PlaySession(self.game, self.table.people, self.table.players, seed=self.seed)
         console = Console(
-            session.episode.env, sys.stdin, sys.stdout, colour=use_colour(sys.stdout),
+            session.episode.env, sys.stdin, plain(sys.stdout), colour=use_colour(sys.stdout),
             commands={
                 "hint": ("what a solver would play, and what each option is worth", self._hint),
                 "undo": ("take your last choice back, where nobody learned from it",

@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from shutil import get_terminal_size
+from textwrap import fill
 from typing import TYPE_CHECKING, Any, TextIO
 
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -44,6 +45,9 @@ Command = Callable[["Decision", "Episode"], str]
 
 END_OF_TEXT = "."
 """The line that ends a reply of several lines."""
+
+CLEAR = "\x1b[2J\x1b[3J\x1b[H"
+"""Clears a terminal, and what it has scrolled away."""
 
 MANY = 12
 """Options that stand one below the other; more are set in lines."""
@@ -106,7 +110,8 @@ class Console:
 
     def print(self, text: str, style: str = "") -> None:
         """Prints a text, in which nothing can drive the terminal."""
-        shown = "\n".join(map(escaped, text.split("\n")))
+        lines = [escaped(line) for line in text.split("\n")]
+        shown = "\n".join(map(_wrapped, lines) if self._colour else lines)
         code = {"strong": "1", "soft": "2", "bad": "31"}.get(style, "")
         print(f"\x1b[{code}m{shown}\x1b[0m" if self._colour and code else shown, file=self._out)
 
@@ -122,7 +127,7 @@ class Console:
     def _turn_to(self, seat: str) -> None:
         if self._hand_over and self._reader not in ("", seat):
             if self._colour:
-                print("\x1b[2J\x1b[H", end="", file=self._out)
+                print(CLEAR, end="", file=self._out)
             self.print(f"It is {seat}'s turn. Hand over, then press Enter.", "strong")
             self.read_line("")
         if self._reader != seat and self._hand_over:
@@ -337,6 +342,15 @@ def _why(failure: ParseFailure) -> str:
     detail = failure.detail if failure.reason == "invalid" and failure.detail else ""
     why = detail or REASONS.get(failure.reason, failure.reason)
     return f"That is no valid reply: {why.rstrip('.')}. Type ? for help."
+
+
+def _wrapped(line: str) -> str:
+    """Returns a line that breaks between words where the terminal ends."""
+    indent = line[: len(line) - len(line.lstrip(" "))]
+    return fill(
+        line, get_terminal_size((80, 24)).columns, subsequent_indent=f"{indent}  ",
+        break_on_hyphens=False, drop_whitespace=False, replace_whitespace=False,
+    )  # fmt: skip
 
 
 def prompt_text(decision: Decision) -> str:
