@@ -23,6 +23,9 @@ COPIES = "repository"
 
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"""(\]\(|(?:src|srcset|href)=")([^)#"\s]+)""")
+CELL = re.compile(r"<td.*?</td>", re.DOTALL)
+CODE = re.compile(r"<code>[^<]*</code>")
+HYPHENATED = re.compile(r"[^\s<>]*-[^\s<>]*")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -56,6 +59,16 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     parts = FENCED.split(markdown)
     return "".join(part if at % 2 else LINK.sub(link, part) for at, part in enumerate(parts))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Keeps words of code in table cells whole: browsers break a line after the hyphens of an
+    option, and know no rule against it."""
+
+    def code(found: re.Match[str]) -> str:
+        return HYPHENATED.sub(r'<span class="word">\g<0></span>', found[0])
+
+    return CELL.sub(lambda cell: CODE.sub(code, cell[0]), html)
 
 
 def _in_site(path: str) -> str:
