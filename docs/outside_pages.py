@@ -23,9 +23,8 @@ COPIES = "repository"
 
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"""(\]\(|(?:src|srcset|href)=")([^)#"\s]+)""")
-CELL = re.compile(r"<td.*?</td>", re.DOTALL)
-CODE = re.compile(r"<code>[^<]*</code>")
-HYPHENATED = re.compile(r"[^\s<>]*-[^\s<>]*")
+CODE = re.compile(r"<pre.*?</pre>|<code>[^<]*</code>", re.DOTALL)
+OPTION = re.compile(r"(?<=[>\s])--?\w[\w-]*")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -62,13 +61,15 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Keeps words of code in table cells whole: browsers break a line after the hyphens of an
-    option, and know no rule against it."""
+    """Keeps the names of options whole: browsers break a line after a hyphen, `--` included, and
+    style sheets know no rule against it."""
 
-    def code(found: re.Match[str]) -> str:
-        return HYPHENATED.sub(r'<span class="word">\g<0></span>', found[0])
+    def whole(found: re.Match[str]) -> str:
+        if found[0].startswith("<pre"):
+            return found[0]
+        return OPTION.sub(r'<span class="option">\g<0></span>', found[0])
 
-    return CELL.sub(lambda cell: CODE.sub(code, cell[0]), html)
+    return CODE.sub(whole, html)
 
 
 def _in_site(path: str) -> str:
