@@ -14,7 +14,8 @@ import gamedsl
 from gamedsl.compiler import compile_file
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted([*DOCS.glob("*.md"), *DOCS.glob("training/*.md")])]
 FENCE = re.compile(r"```(\w*)\n(.*?)```", re.DOTALL)
 
 
