@@ -3,7 +3,7 @@
     python benchmarks/methods.py                   # from benchmarks/results/methods
     python benchmarks/methods.py --run             # makes the runs that are missing first (hours)
     python benchmarks/methods.py --only kuhn --curves docs/pictures/kuhn_methods.svg
-    python benchmarks/methods.py --readme          # writes the tables of README.md anew
+    python benchmarks/methods.py --page docs/results.md    # writes the tables of the page anew
 
 The list of runs and their claims is `benchmarks/methods.yaml`; `benchmarks/train_queue.py` makes
 them. A claim is about one number of the step records: `measure` is where it stands in a record
@@ -24,9 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from train_queue import HERE, Entry, Result, Run, chosen, entries, runs_of
+from train_queue import Entry, Result, Run, chosen, entries, runs_of
 
-README = HERE.parent / "README.md"
 WINDOWS = {"last": 0.0, "last_fifth": 0.2, "last_half": 0.5, "all": 1.0}
 """The share of a run's steps, from its end, over which a claim must hold; `last` is one step."""
 
@@ -274,10 +273,10 @@ def main() -> int:
     parser = chosen(__doc__)
     parser.add_argument("--run", action="store_true", help="make what is missing first")
     parser.add_argument("--curves", type=Path, metavar="SVG", help="draw exploitability by step")
-    parser.add_argument("--readme", action="store_true", help="write its tables anew")
+    parser.add_argument("--page", type=Path, metavar="FILE.md", help="write its tables anew")
     args = parser.parse_args()
-    if args.readme and args.only:
-        parser.error("--readme writes whole tables: leave --only out")
+    if args.page and args.only:
+        parser.error("--page writes whole tables: leave --only out")
     if args.run:
         queue = [sys.executable, str(Path(__file__).with_name("train_queue.py")), str(args.list)]
         queue += ["--runs", str(args.runs), "--results", str(args.results), "--only", args.only]
@@ -292,8 +291,9 @@ def main() -> int:
     missing = [run for run in runs if run.done() is None]
     for run in missing:
         print(f"missing: {run.name}")
-    if args.readme:
-        README.write_text(rewritten(README.read_text(encoding="utf-8"), found), encoding="utf-8")
+    if args.page:
+        page = args.page.read_text(encoding="utf-8")
+        args.page.write_text(rewritten(page, found), encoding="utf-8")
     if args.curves:
         curves(made, args.curves)
     fails = any(not one.holds for run, result in made for one in judged(run.entry, result))

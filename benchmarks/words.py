@@ -4,7 +4,7 @@ five; how many replies are valid, and whether anything warns.
     pip install -c constraints.txt -e ".[dev]"
     python benchmarks/words.py --out benchmarks/results/words.json
     python benchmarks/words.py --only debate village --transcripts words   # and the games to read
-    python benchmarks/words.py --only --out benchmarks/results/words.json --page docs/eval.md
+    python benchmarks/words.py --only --out benchmarks/results/words.json --page docs/results.md
 
 Of each game 20 episodes are played with the model in all seats, 5 with all seats behind a server of
 this machine that serves the same model in the form of chat completions, and 5 steps of 2 games are

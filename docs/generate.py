@@ -255,7 +255,7 @@ def recipe() -> Iterator[str]:
 
 def records() -> Iterator[str]:
     yield "\n## Records of a run\n"
-    yield "The fields of the lines of `metrics.jsonl`; [training.md](training.md) says more."
+    yield "The fields of the lines of `metrics.jsonl`; [runs](training/runs.md) says more."
     yield "A line with a field that holds anything else is refused; other fields are not read."
     yield ""
     yield '`{role: number}` is a map from roles to numbers. `{"seat": text}` is an object with this'

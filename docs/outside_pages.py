@@ -23,6 +23,8 @@ COPIES = "repository"
 
 FENCED = re.compile(r"(^```.*?^```$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"""(\]\(|(?:src|srcset|href)=")([^)#"\s]+)""")
+CODE = re.compile(r"<pre.*?</pre>|<code>[^<]*</code>", re.DOTALL)
+OPTION = re.compile(r"(?<=[>\s])--?\w[\w-]*")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
@@ -56,6 +58,18 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
     parts = FENCED.split(markdown)
     return "".join(part if at % 2 else LINK.sub(link, part) for at, part in enumerate(parts))
+
+
+def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+    """Keeps the names of options whole: browsers break a line after a hyphen, `--` included, and
+    style sheets know no rule against it."""
+
+    def whole(found: re.Match[str]) -> str:
+        if found[0].startswith("<pre"):
+            return found[0]
+        return OPTION.sub(r'<span class="option">\g<0></span>', found[0])
+
+    return CODE.sub(whole, html)
 
 
 def _in_site(path: str) -> str:

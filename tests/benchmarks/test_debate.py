@@ -39,7 +39,7 @@ def test_the_better_placed_side_learns_to_win(file: Path) -> None:
 
 def test_the_pages_tell_these_numbers() -> None:
     assert FILES
-    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     for file in FILES:
         told = json.loads(file.read_text(encoding="utf-8"))
         assert f"benchmarks/results/{file.name}" in page

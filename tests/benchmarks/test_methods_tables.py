@@ -1,4 +1,4 @@
-"""The tables of README.md are those of the committed results; claims are judged as by hand."""
+"""Tables of docs/results.md are those of the committed results; claims are judged as by hand."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ def made(methods: ModuleType) -> list[tuple[Any, dict[str, Any]]]:
     return [(run, json.loads(run.result.read_text())) for run in runs if run.result.name in files]
 
 
-def test_the_readme_shows_what_the_results_say(methods: ModuleType, made: Any) -> None:
+def test_the_page_shows_what_the_results_say(methods: ModuleType, made: Any) -> None:
     found = methods.tables([run.entry for run, _ in made], made)
     assert len(found) >= 5
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert page == methods.rewritten(page, found), "python benchmarks/methods.py --readme"
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    assert page == methods.rewritten(page, found), "benchmarks/methods.py --page docs/results.md"
 
 
 def test_what_is_claimed_of_the_results_holds(methods: ModuleType, made: Any) -> None:

@@ -1,4 +1,4 @@
-"""The table of prompts before training in docs/training.md is that of the committed results."""
+"""The table of prompts before training in docs/results.md is that of the committed results."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def test_the_page_has_the_committed_table(monkeypatch: pytest.MonkeyPatch) -> No
     path = ROOT / "benchmarks" / "results" / "prompt_wordings.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     assert set(found["games"]) == set(wordings.GAMES)
-    page = (ROOT / "docs" / "training.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
     assert "\n".join(markdown_rows(wordings.table(found))) in page

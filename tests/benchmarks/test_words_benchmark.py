@@ -61,8 +61,8 @@ def test_warnings_and_closed_decisions_without_answers_are_faults(words: ModuleT
 
 def test_the_page_shows_what_the_results_say(words: ModuleType) -> None:
     found = results("words")
-    page = (BENCHMARKS.parent / "docs" / "eval.md").read_text(encoding="utf-8")
-    assert page == words.rewritten(page, found), "--only --page docs/eval.md"
+    page = (BENCHMARKS.parent / "docs" / "results.md").read_text(encoding="utf-8")
+    assert page == words.rewritten(page, found), "--only --page docs/results.md"
 
 
 @pytest.mark.slow

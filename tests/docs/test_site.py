@@ -80,3 +80,12 @@ def test_api_page_shows_docstrings(site: Path) -> None:
     page = (site / "reference" / "python-api.html").read_text(encoding="utf-8")
     for name in gamedsl.__all__:
         assert re.search(rf'id="gamedsl\.[\w.]*{name}"', page), name
+
+
+@pytest.mark.slow
+def test_options_are_not_broken_between_lines(site: Path) -> None:
+    page = (site / "index.html").read_text(encoding="utf-8")
+    assert 'kuhn_poker <span class="option">--report</span> text' in page
+    for block in re.findall(r"<pre>.*?</pre>", page, re.DOTALL):
+        assert 'class="option"' not in block
+    assert re.search(r"\.option \{[^}]*nowrap", (site / "style.css").read_text(encoding="utf-8"))

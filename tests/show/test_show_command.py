@@ -13,17 +13,13 @@ from gamedsl.tables.model import TextRun
 from gamedsl.tables.text import rendered
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "docs" / "show.md"]
-DRAWN = sorted(
-    {
-        line
-        for page in PAGES
-        for line in re.findall(r"^gamedsl (show .+ -o docs/pictures/.+)$", page.read_text(), re.M)
-    }
-)
+PAGE = ROOT / "docs" / "show.md"
+DRAWN = re.findall(r"^gamedsl (show .+ -o docs/pictures/.+)$", PAGE.read_text("utf-8"), re.M)
 CURVES = "docs/pictures/kuhn_methods.svg"  # measured: `benchmarks/methods.py --curves` draws it
 PARTS = "docs/pictures/architecture.svg"  # drawn by docs/generate.py, which has its own test
-PRINTED = re.findall(r"```\n\$ gamedsl (show .+)\n((?:.*\n)+?)```", PAGES[1].read_text("utf-8"))
+RUN = {"docs/pictures/stag_hunt_training.svg", "docs/pictures/stag_hunt_portrait.svg"}
+"""Of a training run: `docs/run_pictures.py` draws them."""
+PRINTED = re.findall(r"```\n\$ gamedsl (show .+)\n((?:.*\n)+?)```", PAGE.read_text("utf-8"))
 
 
 @pytest.mark.parametrize("command", DRAWN)
@@ -37,10 +33,10 @@ def test_documentation_pictures_are_current(command: str, tmp_path: Path) -> Non
 
 
 def test_every_picture_has_a_command() -> None:
-    made = {shlex.split(command)[-1] for command in DRAWN} | {CURVES, PARTS}
+    made = {shlex.split(command)[-1] for command in DRAWN} | {CURVES, PARTS} | RUN
     there = {f"docs/pictures/{path.name}" for path in (ROOT / "docs" / "pictures").iterdir()}
     assert there == made
-    assert len(made) == 5
+    assert len(made) == 7
 
 
 @pytest.mark.parametrize(("command", "text"), PRINTED)

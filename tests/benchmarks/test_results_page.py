@@ -1,0 +1,107 @@
+"""The page of results: sections say how figures were made, and timings are the committed ones."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "benchmarks" / "results"
+PAGE = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+TEXT = re.sub(r"\s+", " ", PAGE)
+SECTIONS = [
+    part
+    for part in re.split(r"^##+ ", PAGE, flags=re.MULTILINE)[1:]
+    if re.search(r"\d", part.partition("\n")[2])
+]
+ENV_PEERS = {
+    "OpenSpiel, C++": "OpenSpiel (C++)", "OpenSpiel, Python": "OpenSpiel (Python)",
+    "PettingZoo": "PettingZoo", "TextArena": "TextArena",
+}  # fmt: skip
+"""Columns of the table of environments, by what the results call each peer."""
+
+
+def result(name: str) -> Any:
+    return json.loads((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
+
+
+def two(value: float) -> str:
+    """Two significant digits."""
+    return f"{float(f'{value:.2g}'):g}"
+
+
+@pytest.mark.parametrize("section", SECTIONS, ids=lambda part: part.partition("\n")[0])
+def test_section_says_how_figures_were_made(section: str) -> None:
+    commands = re.findall(r"python (benchmarks/\w+\.py)", section)
+    assert commands
+    assert all((ROOT / command).is_file() for command in commands)
+    assert re.search(r"\*\*Seeds:\*\*|\*\*Runs:\*\*|\(\[result\]", section)
+    assert "**Not shown:**" in section or "### " in section
+
+
+def test_every_result_file_linked_exists() -> None:
+    linked = re.findall(r"\]\(\.\./(benchmarks/[^)]+)\)", PAGE)
+    assert len(linked) > 10
+    assert [path for path in linked if not (ROOT / path).is_file()] == []
+
+
+def test_environment_ratios() -> None:
+    table = re.search(r"^\| game \| ours \|.*\n(?:\|.*\n)+", PAGE, re.MULTILINE)[0]
+    head, _, *rows = [
+        [cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()
+    ]
+    assert head[2:] == list(ENV_PEERS)
+    for game, ours, *shown in rows:
+        found = result("env")["games"][game.strip("`")]
+        kind, _, backend = ours.partition(", ")
+        mine = f"{backend} {kind}, seen"
+        known = {one["peer"]: one["ratio"] for one in found["targets"] if one["ours"] == mine}
+        speeds = {name: one["steps_per_second"] for name, one in found["players"].items()}
+        for column, cell in zip(ENV_PEERS.values(), shown, strict=True):
+            peer = f"{column}, seen"
+            ratio = known.get(peer, speeds[mine] / speeds[peer] if peer in speeds else None)
+            assert cell == ("" if ratio is None else two(ratio)), (game, column)
+
+
+def test_other_timings() -> None:
+    step, solve, hexes = result("train_step"), result("solve"), result("hex")["boards"]
+    told = {one["what"]: one for one in solve["games"]["leduc_poker"]["results"]}
+    tokens, turns = result("rollout_tokens")["tokens"], result("rollout_turns")["turns"]["ratios"]
+    starts = result("train_start")["starts"]
+    cold, warm = (starts[f"trade_comm, tiny, {kind}"] for kind in ("cold", "warm"))
+    for words in (
+        f"A step of 128 games of stag hunt took {step['ours']['median']:.2f} s",
+        f"`GRPOTrainer` took {step['peer']['median']:.1f} s",
+        f"threads: {step['ratio']:.0f} times as long",
+        f"CFR+ on Leduc takes {1000 * told['CFR+, sequences']['ours']:.2f} ms an iteration",
+        f"makes {hexes['11x11']['ratios']['generated']:.2f} times as many plays",
+        f"ratios are {hexes['5x5']['ratios']['generated']:.2f} and "
+        f"{hexes['7x7']['ratios']['generated']:.2f}",
+        f"takes {warm['ratios']['cpu to the limit']:.1f} times that CPU time",
+        f"{max(cold['sides']['train']['cpu']):.0f} CPU seconds, where it is "
+        f"{max(warm['sides']['train']['cpu']):.0f} with it",
+        f"makes {turns['TextArena']:.1f} times the turns",
+        f"| of one length, nothing shared | {tokens['nothing shared, one length']['ratio']:.2f} |",
+        f"| of different lengths, nothing shared | {tokens['nothing shared']['ratio']:.2f} |",
+        f"with eight replies to each | {tokens['shared']['ratio']:.1f} |",
+    ):
+        assert words in TEXT, words
+    assert abs(told["CFR+, sequences"]["ratio"] - 100) < 5
+    assert abs(told["NashConv"]["ratio"] - 79) < 1
+    assert abs(turns["verifiers"] - 100_000) < 5_000
+
+
+@pytest.mark.parametrize(("column", "name"), [(1, "leduc-sampled-0"), (2, "leduc-tree-0")])
+def test_exploitability_of_leduc(column: int, name: str) -> None:
+    made = result(f"methods/{name}")
+    by_step = {step["step"]: step["exploitability"] for step in made["steps"]}
+    by_step[0] = made["start"]["exploitability"]
+    table = re.search(r"^\| step \|.*\n\|.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)[1]
+    for line in table.splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        step = 0 if cells[0] == "uniform play" else int(cells[0])
+        assert cells[column] == (f"{by_step[step]:.3f}" if step in by_step else ""), line
