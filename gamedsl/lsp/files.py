@@ -17,11 +17,8 @@ from gamedsl.frontend.source import loader
 from gamedsl.frontend.source.nodes import Entry, Node, Scalar, Sequence
 from gamedsl.frontend.source.nodes import Mapping as Tree
 from gamedsl.ir.builtins import BUILTINS, functions
+from gamedsl.lsp.occurrences import SCHEMAS, occurrences
 from gamedsl.sema.library import USES, Kind, locate, shipped
-
-SCHEMAS = Path(__file__).parents[1] / "frontend" / "schema"
-DECLARING = ("roles", "params", "types", "state", "data", "let", "actions")
-"""Sections whose keys, or whose items, are names."""
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*")
 _USE = re.compile(r"\s*(extends|protocol|rewards)\s*:\s*(\w*)")
@@ -64,15 +61,10 @@ def check(path: Path, texts: Mapping[Path, str], last: Checked | None) -> Checke
 
 
 def _declared(root: Tree) -> Iterator[Name]:
-    for section in DECLARING:
-        node: Node | None = root.get(section)
-        if isinstance(node, Tree):
-            for entry in node:
-                yield Name(entry.key.text, section, entry.key.span)
-        elif isinstance(node, Sequence):
-            for item in node:
-                if isinstance(item, Scalar):
-                    yield Name(item.text, section, item.span)
+    for one in occurrences(root):
+        if one.use in ("declared", "bound"):
+            section = one.section if one.use == "declared" else "steps"
+            yield Name(one.text, section, one.span)
 
 
 def word_at(line: str, column: int) -> str:
