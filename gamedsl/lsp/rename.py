@@ -103,8 +103,8 @@ class Shared:
             return {}
         role = any(self.declares(path, name, only="roles") for path in found)
         param = any(
-            self.declares(path, name, only="params") and self.trees[path].get("protocol") is not None
-            and self.trees[path].get("game") is None for path in found
+            self.declares(path, name, only="params") and self._is_protocol(path)
+            for path in found
         )  # fmt: skip
         places = {
             path: [
