@@ -14,14 +14,27 @@ from gamedsl.compiler import check_names
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source import loader
-from gamedsl.frontend.source.nodes import Entry, Node, Scalar, Sequence
+from gamedsl.frontend.source.nodes import Entry
 from gamedsl.frontend.source.nodes import Mapping as Tree
+from gamedsl.frontend.syntax.parser import KEYWORDS
 from gamedsl.ir.builtins import BUILTINS, functions
+from gamedsl.lsp.occurrences import SCHEMAS, occurrences
 from gamedsl.sema.library import USES, Kind, locate, shipped
+from gamedsl.sema.scope import WORDS
 
-SCHEMAS = Path(__file__).parents[1] / "frontend" / "schema"
-DECLARING = ("roles", "params", "types", "state", "data", "let", "actions")
-"""Sections whose keys, or whose items, are names."""
+KINDS = re.compile(r"^(game|protocol|reward)[ \t]*:", re.MULTILINE)
+"""The line by which a YAML file is known for one of ours; others are passed over."""
+
+TOKENS = (
+    "class", "parameter", "type", "variable", "property", "method", "function", "keyword",
+    "number", "operator",
+)  # fmt: skip
+"""The kinds of token that are told apart, by the names of the protocol."""
+
+_SECTION_TOKENS = {
+    "roles": "class", "params": "parameter", "types": "type", "state": "variable",
+    "data": "variable", "let": "variable", "actions": "method", "steps": "variable",
+}  # fmt: skip
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*")
 _USE = re.compile(r"\s*(extends|protocol|rewards)\s*:\s*(\w*)")
@@ -54,7 +67,8 @@ def check(path: Path, texts: Mapping[Path, str], last: Checked | None) -> Checke
         source = loader.read(path, unseen)
         tree = loader.parse(source, unseen) if source is not None else None
     names = {} if tree is None else {name.text: name for name in _declared(tree)}
-    if result.document is not None:
+    extended = tree is not None and tree.get("extends") is not None
+    if extended and result.document is not None:
         names = {name.text: name for name in _declared(result.document.root)} | names
     if tree is None and last is not None:
         tree = last.tree
@@ -64,15 +78,10 @@ def check(path: Path, texts: Mapping[Path, str], last: Checked | None) -> Checke
 
 
 def _declared(root: Tree) -> Iterator[Name]:
-    for section in DECLARING:
-        node: Node | None = root.get(section)
-        if isinstance(node, Tree):
-            for entry in node:
-                yield Name(entry.key.text, section, entry.key.span)
-        elif isinstance(node, Sequence):
-            for item in node:
-                if isinstance(item, Scalar):
-                    yield Name(item.text, section, item.span)
+    for one in occurrences(root):
+        if one.use in ("declared", "bound"):
+            section = one.section if one.use == "declared" else "steps"
+            yield Name(one.text, section, one.span)
 
 
 def word_at(line: str, column: int) -> str:
@@ -151,3 +160,20 @@ def outline(tree: Tree | None) -> list[tuple[Entry, list[Entry]]]:
     if tree is None:
         return []
     return [(e, list(e.value) if isinstance(e.value, Tree) else []) for e in tree]
+
+
+def tokens(tree: Tree, names: Mapping[str, Name]) -> Iterator[tuple[Span, str]]:
+    """Yields the coloured words of expressions, each with one of `TOKENS`."""
+    for one in occurrences(tree):
+        if one.use in ("number", "operator"):
+            yield one.span, one.use
+        elif one.use == "argument":
+            yield one.span, "parameter"
+        elif one.use == "field" and one.text not in names:
+            yield one.span, "property"
+        elif (name := names.get(one.text)) is not None:
+            yield one.span, _SECTION_TOKENS[name.section]
+        elif one.use == "word" and one.text in (*WORDS, *KEYWORDS):
+            yield one.span, "keyword"
+        elif one.use == "word" and one.text in BUILTINS:
+            yield one.span, "function"

@@ -1,15 +1,18 @@
 """The protocol: what an editor asks, answered from `gamedsl.lsp.files`.
 
 Open documents stand in the place of their files, also of those that another file extends. Each
-change is checked after a pause, up to the types; proofs are left to `gamedsl validate`.
+change is checked after a pause, up to the types. Proofs follow in a process of their own
+(`gamedsl.lsp.proofs`), which the next change ends.
 """
 
 from __future__ import annotations
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.uris import from_fs_path, to_fs_path
 
@@ -19,6 +22,9 @@ from gamedsl.diagnostics.safety import is_safe
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.loader import from_text
 from gamedsl.lsp import files
+from gamedsl.lsp.occurrences import Occurrence
+from gamedsl.lsp.proofs import Proofs
+from gamedsl.lsp.rename import RenameRefused, Shared
 
 PAUSE = 0.02
 """Seconds without a keystroke before a file is checked."""
@@ -37,6 +43,7 @@ class Server(LanguageServer):
         super().__init__("gamedsl", __version__)
         self.checked: dict[str, files.Checked] = {}
         self.changes: dict[str, int] = {}
+        self.proofs: dict[str, Proofs] = {}
         self.lock = asyncio.Lock()
 
     def texts(self) -> dict[Path, str]:
@@ -72,6 +79,33 @@ class Server(LanguageServer):
             ],
         )  # fmt: skip
 
+    def proved(self, found: dict[str, Any]) -> lsp.Diagnostic:
+        """Returns a problem of `gamedsl validate --report json` as the protocol writes it."""
+        parts = (found["message"], found["why"], found["help"] and f"fix: {found['help']}")
+        text = "\n".join(part for part in parts if part)
+        return lsp.Diagnostic(
+            self.place(found), text, severity=_SEVERITIES[found["severity"]],
+            code=found["code"], source="gamedsl",
+        )  # fmt: skip
+
+    def place(self, found: dict[str, Any]) -> lsp.Range:
+        """Returns the place of a problem in JSON; its columns count characters of this file."""
+        first = lsp.Position(found["line"] - 1, found["column"] - 1)
+        return lsp.Range(first, lsp.Position(found["end_line"] - 1, found["end_column"] - 1))
+
+    async def locations(
+        self, uri: str, position: lsp.Position, new: str | None = None
+    ) -> dict[Path, list[Occurrence]]:
+        """Returns the places of the name at a position in all files that share it; with a new name
+        those that a rename replaces. Raises RenameRefused."""
+        line, column = self.line(uri, position)
+        word, texts, path = files.word_at(line, column), self.texts(), _path(uri)
+        async with self.lock:
+            shared = await asyncio.to_thread(Shared, path, texts)
+            if new is None:
+                return await asyncio.to_thread(shared.find, word)
+            return await asyncio.to_thread(shared.rename, word, new)
+
 
 def _path(uri: str) -> Path:
     return Path(to_fs_path(uri) or uri)
@@ -94,6 +128,8 @@ def make_server() -> Server:
 
     async def check(uri: str) -> None:
         turn = server.changes[uri] = server.changes.get(uri, 0) + 1
+        proofs = server.proofs.setdefault(uri, Proofs(_path(uri)))
+        proofs.stop()
         await asyncio.sleep(PAUSE)
         async with server.lock:
             if server.changes.get(uri) != turn:
@@ -104,7 +140,32 @@ def make_server() -> Server:
             return
         server.checked[uri] = checked
         shown = [server.diagnostic(d) for d in checked.problems if _same(uri, d.span)]
+        text = server.texts().get(_path(uri), "")
+        ours = files.KINDS.search(text) is not None
+        shown = shown if ours else []
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
+        if not ours or any(d.severity == "error" for d in checked.problems):
+            return
+        found = await proofs.run(text)
+        if found is None or server.changes.get(uri) != turn:
+            return
+        if isinstance(found, str):
+            first = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 1))
+            fix = "run `gamedsl validate`, which has no bound"
+            more = [
+                lsp.Diagnostic(
+                    first, f"{found}\nfix: {fix}", severity=lsp.DiagnosticSeverity.Information,
+                    source="gamedsl",
+                )
+            ]  # fmt: skip
+        else:
+            own = [p for p in found["problems"] if Path(p["file"]).name == _path(uri).name]
+            more = [server.proved(problem) for problem in own]
+            known = {(d.code, d.range.start.line, d.message) for d in shown}
+            more = [d for d in more if (d.code, d.range.start.line, d.message) not in known]
+        if more:
+            params = lsp.PublishDiagnosticsParams(uri, shown + more)
+            server.text_document_publish_diagnostics(params)
 
     async def check_all() -> None:
         await asyncio.gather(*(check(uri) for uri in list(server.workspace.text_documents)))
@@ -122,6 +183,8 @@ def make_server() -> Server:
         uri = params.text_document.uri
         server.changes.pop(uri, None)
         server.checked.pop(uri, None)
+        if (proofs := server.proofs.pop(uri, None)) is not None:
+            proofs.stop()
         server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
 
     @server.feature(
@@ -176,6 +239,64 @@ def make_server() -> Server:
             start = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
             return lsp.Location(from_fs_path(str(found.absolute())) or "", start)
         return None if found is None else lsp.Location(_uri(found), server.range(found))
+
+    @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
+    async def references(_: Server, params: lsp.ReferenceParams) -> list[lsp.Location]:
+        places = await server.locations(params.text_document.uri, params.position)
+        return [
+            lsp.Location(_uri(one.span), server.range(one.span))
+            for ones in places.values()
+            for one in ones
+            if params.context.include_declaration or one.use not in ("declared", "bound")
+        ]
+
+    @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
+    async def prepare(_: Server, params: lsp.PrepareRenameParams) -> lsp.Range | None:
+        uri, at = params.text_document.uri, params.position
+        for ones in (await server.locations(uri, at)).values():
+            for one in ones:
+                place = server.range(one.span)
+                if _same(uri, one.span) and place.start <= at <= place.end:
+                    return place
+        return None
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True)
+    )  # fmt: skip
+    async def rename(_: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit:
+        uri, new = params.text_document.uri, params.new_name
+        try:
+            places = await server.locations(uri, params.position, new)
+        except RenameRefused as error:
+            said = f"{error.fact}: {error.fix}"
+            raise JsonRpcException(said, lsp.LSPErrorCodes.RequestFailed.value) from error
+        changes = {
+            _uri(ones[0].span): [lsp.TextEdit(server.range(one.span), new) for one in ones]
+            for ones in places.values()
+        }
+        return lsp.WorkspaceEdit(changes=changes)
+
+    @server.feature(
+        lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lsp.SemanticTokensLegend(list(files.TOKENS), [])
+    )
+    def tokens(_: Server, params: lsp.SemanticTokensParams) -> lsp.SemanticTokens:
+        checked = server.checked.get(params.text_document.uri)
+        data: list[int] = []
+        if checked is None or checked.tree is None:
+            return lsp.SemanticTokens(data)
+        line = column = 0
+        for span, kind in files.tokens(checked.tree, checked.names):
+            place = server.range(span)
+            start = place.start
+            if place.end.line != start.line:
+                continue
+            column = column if start.line == line else 0
+            length = place.end.character - start.character
+            data += [
+                start.line - line, start.character - column, length, files.TOKENS.index(kind), 0
+            ]  # fmt: skip
+            line, column = start.line, start.character
+        return lsp.SemanticTokens(data)
 
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(_: Server, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:

@@ -74,6 +74,12 @@ class Worker:
         with self._lock:
             self._end()
 
+    def kill(self) -> None:
+        """Ends the process at once, from any thread; a task that it carries out is refused."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def _started(self) -> Connection:
         if self._line is not None and self._process is not None and self._process.is_alive():
             return self._line
