@@ -42,7 +42,7 @@ class Listener:
     diagnostics: Callable[[Sequence[Diagnostic]], None] = lambda found: None
     notify: Notify = lambda line: None
 
-    def hear(self, problems: Sequence[Diagnostic]) -> None:
+    def receive(self, problems: Sequence[Diagnostic]) -> None:
         """Passes problems on. Raises CompileError if an error is among them."""
         self.diagnostics(problems)
         if any(one.severity == "error" for one in problems):
@@ -178,7 +178,7 @@ def read_game(
 
     listener.notify(f"reading {file}")
     result = compile_file(file, params)
-    listener.hear(result.diagnostics)
+    listener.receive(result.diagnostics)
     if result.ir is None or result.document is None:
         kind = result.document.kind if result.document is not None else "other"
         raise TrainError(f"{file} is a {kind} file, not a game", "name the file of a game")
@@ -205,7 +205,7 @@ def _checked(
         game = game.worded(recipe.wording)
         seating = hire(game, recipe, every, problems, addresses)
     new = [one for one in problems.sorted() if one not in known.found]
-    listener.hear([one for one in new if warn or one.severity == "error"])
+    listener.receive([one for one in new if warn or one.severity == "error"])
     if seating is None:  # the file alone has the errors
         raise CompileError(problems.sorted())
     return game, recipe, seating
@@ -306,7 +306,7 @@ def _check_readable(job: TrainingJob, policy: Writing, listener: Listener) -> No
 
     problems = Problems()
     check_context(job.game, job.recipe, policy, problems)
-    listener.hear(problems.sorted())
+    listener.receive(problems.sorted())
 
 
 def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:

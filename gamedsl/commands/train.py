@@ -164,7 +164,7 @@ def _dry_run(job: TrainingJob, listener: Listener) -> int:
 
     problems = Problems()
     print(dry_run(job.game, job.recipe, job.seating, _notify, problems))
-    listener.hear(problems.sorted())
+    listener.receive(problems.sorted())
     return CLEAN
 
 
