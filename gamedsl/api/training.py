@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -27,6 +28,10 @@ if TYPE_CHECKING:
     from gamedsl.ir.game import Setting
     from gamedsl.train.loop import Observer
     from gamedsl.train.runfolder import RunFolder
+
+
+_PLACE = "settings"
+"""The name of the place of settings in code, which diagnostics show."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +100,7 @@ def _file_of(
 
 
 def _settings(given: Mapping[str, Any]) -> list[Setting]:
-    return [override(key, value, "settings") for key, value in given.items()]
+    return [override(key, value, _PLACE) for key, value in given.items()]
 
 
 def _addresses(settings: Mapping[str, Any], endpoints: Collection[str]) -> Collection[str]:
@@ -152,7 +157,7 @@ def _use(threads: int) -> None:
 
 
 def _listener(progress: bool) -> Listener:
-    return Listener(_print_diagnostics, _notify) if progress else Listener()
+    return Listener(_print_diagnostics, _notify) if progress else Listener(_warn_of_settings)
 
 
 def _watch_nothing(job: TrainingJob, folder: RunFolder, stack: ExitStack) -> Sequence[Observer]:
@@ -165,8 +170,19 @@ def _watch(job: TrainingJob, folder: RunFolder, stack: ExitStack) -> Sequence[Ob
 
     from gamedsl.train.screen import Screen
 
-    console = Console(file=sys.stdout, highlight=False, force_jupyter=False)
+    console = Console(file=sys.stdout, highlight=False)
+    if console.is_jupyter:  # there a line cannot be redrawn
+        console = Console(
+            file=sys.stdout, highlight=False, force_jupyter=False, force_terminal=False
+        )
     return [stack.enter_context(Screen(job.recipe, job.game, job.recipe.steps, console=console))]
+
+
+def _warn_of_settings(found: Sequence[Diagnostic]) -> None:
+    """Warns of a setting in code that has no effect, or an odd one."""
+    for one in found:
+        if one.severity == "warning" and one.span.source.name == _PLACE:
+            warnings.warn(f"{one.message}; {one.help}" if one.help else one.message, stacklevel=2)
 
 
 def _print_diagnostics(found: Sequence[Diagnostic]) -> None:

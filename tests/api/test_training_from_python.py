@@ -65,9 +65,9 @@ def test_a_game_that_changed_since_it_was_loaded_is_refused(folder: Path) -> Non
 
 
 def test_nested_settings_are_those_of_a_train_section() -> None:
-    settings = {**SMALL, "lora": {"rank": 4}, "warm_up.epochs": 3}
+    settings = {**SMALL, "credit": "counterfactual", "roles": {"hunter_1": {"lr": 0.5}}}
     found = gamedsl.train("stag_hunt", 1, model="tabular", settings=settings).settings
-    assert (found["lora"]["rank"], found["warm_up"]["epochs"]) == (4, 3)
+    assert (found["credit"], found["roles"]["hunter_1"]["lr"]) == ("counterfactual", 0.5)
 
 
 def test_nothing_is_printed_without_progress(capfd: pytest.CaptureFixture[str]) -> None:
@@ -77,6 +77,11 @@ def test_nothing_is_printed_without_progress(capfd: pytest.CaptureFixture[str]) 
     shown = capfd.readouterr()
     assert "step 2/2" in shown.out
     assert "reading stag_hunt" in shown.err
+
+
+def test_a_setting_without_effect_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="nothing reads `lora.rank` here"):
+        gamedsl.train("stag_hunt", 1, model="tabular", settings={**SMALL, "lora.rank": 4})
 
 
 def test_wrong_settings_have_a_place_and_a_fix() -> None:
