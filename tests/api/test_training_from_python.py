@@ -65,9 +65,9 @@ def test_a_game_that_changed_since_it_was_loaded_is_refused(folder: Path) -> Non
 
 
 def test_nested_settings_are_those_of_a_train_section() -> None:
-    settings = {**SMALL, "credit": "counterfactual", "roles": {"hunter_1": {"lr": 0.5}}}
+    settings = {**SMALL, "credit": "counterfactual", "lora": {"rank": 4}}
     found = gamedsl.train("stag_hunt", 1, model="tabular", settings=settings).settings
-    assert (found["credit"], found["roles"]["hunter_1"]["lr"]) == ("counterfactual", 0.5)
+    assert (found["credit"], found["lora"]["rank"]) == ("counterfactual", 4)
 
 
 def test_nothing_is_printed_without_progress(capfd: pytest.CaptureFixture[str]) -> None:
@@ -80,8 +80,8 @@ def test_nothing_is_printed_without_progress(capfd: pytest.CaptureFixture[str]) 
 
 
 def test_a_setting_without_effect_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match="nothing reads `lora.rank` here"):
-        gamedsl.train("stag_hunt", 1, model="tabular", settings={**SMALL, "lora.rank": 4})
+    with pytest.warns(UserWarning, match="nothing reads `warm_up.epochs` here"):
+        gamedsl.train("stag_hunt", 1, model="tabular", settings={**SMALL, "warm_up.epochs": 3})
 
 
 def test_wrong_settings_have_a_place_and_a_fix() -> None:
