@@ -54,7 +54,7 @@ PARTS = {
     "gamedsl.compiler:compile_file": "read and check the game",
     "gamedsl.analysis.history_sample:HistorySample.__init__": "walk its histories",
     "gamedsl.analysis.passes:prove": "prove",
-    "gamedsl.commands.train:_cast": "recipe and seats",
+    "gamedsl.api.training_job:_checked": "recipe and seats",
     "gamedsl.policies.models:load": "model",
     "gamedsl.policies.factory:open_policy": "adapters",
     "gamedsl.train.information_sets:decisions_of": "list the decisions",

@@ -13,14 +13,20 @@ The names below are the public interface; they are imported when first used, so 
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
     from pathlib import Path
 
     from gamedsl.api.game import Game
+    from gamedsl.api.picture import Picture
+    from gamedsl.api.plays import Plays
+    from gamedsl.api.run import Run, TrainingInterrupted
+    from gamedsl.api.solution_report import Report
     from gamedsl.diagnostics import CompileError, Diagnostic
     from gamedsl.errors import UserError
     from gamedsl.ir.evaluate import EvaluationError
@@ -39,6 +45,11 @@ _HOMES = {
     "EvaluationError": "gamedsl.ir.evaluate",
     "Game": "gamedsl.api.game",
     "ParseFailure": "gamedsl.prompting.replies",
+    "Picture": "gamedsl.api.picture",
+    "Plays": "gamedsl.api.plays",
+    "Report": "gamedsl.api.solution_report",
+    "Run": "gamedsl.api.run",
+    "TrainingInterrupted": "gamedsl.api.run",
     "UserError": "gamedsl.errors",
 }
 
@@ -52,9 +63,15 @@ __all__ = [
     "EvaluationError",
     "Game",
     "ParseFailure",
+    "Picture",
+    "Plays",
+    "Report",
+    "Run",
+    "TrainingInterrupted",
     "UserError",
     "games",
     "load",
+    "train",
 ]
 
 
@@ -81,11 +98,65 @@ def load(
     return Game(ir, document.files)
 
 
+def train(
+    game: str | Path | Game,
+    steps: int | None = None,
+    *,
+    model: str | None = None,
+    seed: int | None = None,
+    settings: Mapping[str, Any] | None = None,
+    params: Mapping[str, Any] | None = None,
+    out: str | Path | None = None,
+    endpoints: Collection[str] = (),
+    progress: bool = False,
+) -> Run:
+    """Train language models to play a game, as `gamedsl train` does, and return the run.
+
+    `game` is a file, the name of a shipped game, or a loaded game. `settings` come on top of the
+    game's recipe: `{"lr": 1e-4, "lora.rank": 8}`; `steps`, `model` and `seed` are the common ones.
+    `params` are those of the game, and `out` is the run folder, by default the first free one in
+    `runs/`. Of the endpoints that the game's file names, those of `endpoints` may be called.
+    Nothing is printed, unless with `progress`: a live panel on a terminal, one line a step
+    elsewhere.
+
+    Raises `CompileError` for problems of the game or of a setting, and other errors of the kind
+    `UserError` for whatever else cannot be met. Ctrl-C ends training after the step under way: it
+    raises `TrainingInterrupted`, a KeyboardInterrupt whose `run` goes on with `resume()`.
+    """
+    from gamedsl.api.run import finished_run
+    from gamedsl.api.training import start
+
+    common = {"steps": steps, "model": model, "seed": seed}
+    given = {name: value for name, value in common.items() if value is not None}
+    merged = {**(settings or {}), **given}
+    return finished_run(start(game, merged, params, out, endpoints, progress))
+
+
 def games() -> dict[str, str]:
     """Return the shipped games: the name that `load` takes, and what the game says it is about."""
     from gamedsl.sema.library import abouts_of_games
 
     return abouts_of_games()
+
+
+class _CallablePackage(ModuleType):
+    """`gamedsl.train`, the package: it takes the place of the function of its name when Python
+    imports it, and so can be called like it."""
+
+    __call__ = staticmethod(train)
+    __wrapped__ = staticmethod(train)  # whose signature and help are shown
+
+
+class _PublicNames(ModuleType):
+    """This module, in which `train` can be called, whatever was imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "train" and isinstance(value, ModuleType):
+            value.__class__ = _CallablePackage
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _PublicNames
 
 
 def __dir__() -> list[str]:

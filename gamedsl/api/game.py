@@ -9,8 +9,8 @@ from gamedsl.runtime import game as runtime_game
 
 if TYPE_CHECKING:
     from gamedsl.api.picture import Picture
+    from gamedsl.api.solution_report import Report
     from gamedsl.runtime.decision import Message
-    from gamedsl.solve.solver import Report
     from gamedsl.solve.tree import Utility
     from gamedsl.view.game.views import View
 
@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 class Game(runtime_game.Game):
     """A compiled game, as `gamedsl.load` returns it. `files` are the files it was read from, the
     one asked for first."""
+
+    def _repr_html_(self) -> str:
+        from gamedsl.api import notebook
+        from gamedsl.compiler import summarise
+
+        rows = [("Seats", ", ".join(self.ir.seats)), ("Form", summarise(self.ir))]
+        rows += [(f"Param {name}", str(value)) for name, value in self.params.items()]
+        return notebook.table(rows, self.name) + notebook.paragraph(self.ir.about)
 
     def show(
         self, view: View | None = None, *, limit: int | None = None, depth: int | None = None
@@ -58,16 +66,18 @@ class Game(runtime_game.Game):
     ) -> Report:
         """Solve the game as `gamedsl solve` does, by a method of `gamedsl.solve.solver.METHODS`.
 
-        `gamedsl.solve.text.render(report)` is what the command prints. The utility is the
-        game's payoffs, or the "rewards" that the seats are trained on. `limit` is the number of
-        histories up to which a tree is written out. Raises ValueError where the method does not
-        fit the game or is not known, and `gamedsl.EvaluationError` where the rules fail.
+        `print` shows the report as the command does. The utility is the game's payoffs, or the
+        "rewards" that the seats are trained on. `limit` is the number of histories up to which a
+        tree is written out. Raises ValueError where the method does not fit the game or is not
+        known, and `gamedsl.EvaluationError` where the rules fail.
         """
+        from gamedsl.api.solution_report import readable
         from gamedsl.solve.solver import LIMIT, METHODS, solve
 
         if method not in METHODS:
             raise ValueError(f"there is no method `{method}`; known: {', '.join(METHODS)}")
-        return solve(
+        found = solve(
             self, method, utility=utility, iterations=iterations, seed=seed,
             limit=LIMIT if limit is None else limit,
         )  # fmt: skip
+        return readable(found)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 class Picture:
     """A view of a game. `str` is its text, and `svg` the file that `save` writes."""
 
+    game: str
     view: View
     svg: str
     text: str
@@ -26,7 +27,7 @@ class Picture:
         return self.text
 
     def __repr__(self) -> str:
-        return self.text
+        return f"<Picture {self.game}: {self.view}>"
 
     def _repr_svg_(self) -> str:
         return self.svg
@@ -34,7 +35,7 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write the picture as an SVG file, and return its path.
 
-        Raises `gamedsl.UserError` where the system refuses the file.
+        Raises OSError where the system refuses the file.
         """
         write_output(Path(path), self.svg, parents=True)
         return Path(path)
@@ -48,4 +49,4 @@ def draw(game: Game, view: str | None, limit: int | None, depth: int | None) -> 
         chosen = views.fitting[0]
     if chosen is None:
         raise ValueError(f"there is no view `{view}`; known: {', '.join(VIEWS)}")
-    return Picture(chosen, views.picture(chosen), rendered(views.text(chosen)))
+    return Picture(game.name, chosen, views.picture(chosen), rendered(views.text(chosen)))

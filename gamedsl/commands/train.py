@@ -9,30 +9,23 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import sys
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
-from gamedsl.collector import collector_paused
 from gamedsl.commands._streams import plain
 
 if TYPE_CHECKING:
-    from gamedsl.analysis.proof import Proof
-    from gamedsl.diagnostics import Problems
+    from gamedsl.api.training_job import Listener, Trained, TrainingJob
     from gamedsl.diagnostics.render import Form
     from gamedsl.ir.game import Setting
-    from gamedsl.policies.generation import Writing
-    from gamedsl.recipe.table import Recipe
-    from gamedsl.runtime import Game
-    from gamedsl.train.loop import Observer, Outcome
+    from gamedsl.train.loop import Observer
     from gamedsl.train.methods.base import Record
     from gamedsl.train.runfolder import RunFolder
-    from gamedsl.train.seats import SeatAssignment
 
 HELP = "Train language models to play a game. FILE is a path or the name of a shipped game."
 
@@ -71,85 +64,68 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-@dataclass(frozen=True)
-class Job:
-    """A request that was understood. `run` is the folder to resume, None for a new run."""
-
-    game: Game
-    recipe: Recipe
-    cast: SeatAssignment
-    params: dict[str, Any]
-    run: RunFolder | None
-
-
 def run(args: argparse.Namespace) -> int:
+    from gamedsl.api.training_job import Listener, run_job, spare_idle_cores
+    from gamedsl.diagnostics import CompileError
     from gamedsl.runs.errors import RunDamaged
     from gamedsl.train.errors import TrainError
 
-    # Read when torch is first imported: threads sleep at a barrier instead of spinning. On a
-    # machine that others use too, spinning made a step ten times slower.
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
-    os.environ.setdefault("MKL_DYNAMIC", "FALSE")  # always as many threads: the same last bits
-
+    spare_idle_cores()
+    listener = Listener(partial(_print_diagnostics, form=args.format), _notify)
     try:
-        with collector_paused():
-            job = _understand(args)
-            if job is None:
-                return PROBLEMS
-            from gamedsl.train import trackers
+        job = _understand(args, listener)
+        from gamedsl.train import trackers
 
-            trackers.require(_names(args.log))
+        trackers.require(_names(args.log))
+    except CompileError:
+        return PROBLEMS
     except (TrainError, RunDamaged, ValueError) as error:
         return _usage(str(error))
     from gamedsl.policies.endpoint import EndpointError
     from gamedsl.policies.errors import ModelError
 
+    def watch(job: TrainingJob, folder: RunFolder, stack: ExitStack) -> list[Observer]:
+        return [_observer(stack, job, args.format), *_trackers(stack, folder, args.log)]
+
     try:
         if args.dry_run:
-            from gamedsl.diagnostics import Problems
-            from gamedsl.train.dry_run import dry_run
-
-            problems = Problems()
-            print(dry_run(job.game, job.recipe, job.cast, _notify, problems))
-            _print_diagnostics(problems.sorted(), args.format)
-            return PROBLEMS if problems.errors else CLEAN
-        return _train(job, args)
+            return _dry_run(job, listener)
+        trained = run_job(job, watch, out=args.out, listener=listener)
+    except CompileError:
+        return PROBLEMS
     except (TrainError, RunDamaged, ModelError) as error:
         return _usage(str(error))
     except EndpointError as error:
         return _usage(f"{error}\n  then: --resume goes on from the last checkpoint")
+    return _close(trained, args.format, job.seating.budget.addresses)
 
 
-def _understand(args: argparse.Namespace) -> Job | None:
-    """The job; None where the game or a setting has problems, which are printed.
+def _understand(args: argparse.Namespace, listener: Listener) -> TrainingJob:
+    """Returns the job. Raises CompileError where the game or a setting has problems, which are
+    printed, and TrainError, RunDamaged or ValueError for a request that cannot be meant."""
+    from gamedsl.api.training_job import new_job
+    from gamedsl.recipe.resolve import parse_overrides
 
-    Raises TrainError, RunDamaged or ValueError for a request that cannot be meant.
-    """
     if args.force and args.resume is None:
         raise ValueError("--force is for a run that goes on: gamedsl train --resume RUN --force")
     if args.resume is None and args.file is None:
         raise ValueError("name a game, or a run to go on with: gamedsl train --resume RUN")
     params: dict[str, Any] = read_params(args.param)
     if args.resume is not None:
-        return _understand_resume(args, params)
-    if args.out is not None:
-        from gamedsl.train.runfolder import require_room
-
-        require_room(args.out)
-    compiled = _compile(args.file, params, args.format)
-    if compiled is None:
-        return None
-    cast = _cast(*compiled, _flags(args), args.settings, args.format, addresses=_addresses(args))
-    return None if cast is None else Job(*cast, params, None)
+        return _understand_resume(args, params, listener)
+    return new_job(
+        args.file, params, [*parse_overrides(args.settings), *_flags(args)], out=args.out,
+        addresses=_addresses(args), listener=listener,
+    )  # fmt: skip
 
 
-def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job | None:
+def _understand_resume(
+    args: argparse.Namespace, params: dict[str, Any], listener: Listener
+) -> TrainingJob:
     """A run is resumed as it was asked for; only the number of steps may be another, and what
     endpoints may use up."""
+    from gamedsl.api.training_job import resumed_job
     from gamedsl.recipe.resolve import override, parse_overrides
-    from gamedsl.runs.saved import wording_of
-    from gamedsl.train.errors import TrainError
-    from gamedsl.train.runfolder import open_run
 
     more = [text for text in args.settings if text.startswith("budget.")]
     others = [text for text in args.settings if text not in more]
@@ -160,118 +136,11 @@ def _understand_resume(args: argparse.Namespace, params: dict[str, Any]) -> Job 
     ]  # fmt: skip
     if refused:
         raise ValueError(f"{refused[0]} cannot be changed in a run that goes on; start a new run")
-    found = open_run(args.resume, forced=args.force)
-    info = found.saved.info(("file", "game", "params", "hash", "threads"))
-    if not args.force:
-        found.saved.require()
-    _require_calls(args.resume, info.get("calls", ()))
-    compiled = _compile(args.file or _game_file(found, info), info["params"], args.format)
-    if compiled is None:
-        return None
-    game = compiled[0]
-    if game.hash != info["hash"]:
-        raise TrainError(
-            f"`{game.name}` is not the game that {args.resume} was training: its file has changed, "
-            "or the hash in run.json",
-            f"start a new run, or put back the files that are kept in {args.resume / 'game'}",
-        )
-    settings = [override(key, value) for key, value in found.settings().items()]
-    settings.append(override("wording", wording_of(info)))
-    if args.steps is not None:
-        settings.append(override("steps", args.steps))
-    settings += parse_overrides(more)
-    cast = _cast(*compiled, settings, [], args.format, addresses=_addresses(args), warn=False)
-    return None if cast is None else Job(*cast, info["params"], found)
-
-
-def _require_calls(run: Path, files: Iterable[dict[str, str]]) -> None:
-    """Raises ValueError where a run goes on without a file of functions that its game calls, or
-    with another content of it."""
-    from gamedsl.calls.files import allowed_calls
-
-    allowed = {file.digest for file in allowed_calls()}
-    for file in files:
-        if file["sha256"] not in allowed:
-            name = Path(file["file"]).name
-            same = any(one.path.name == name for one in allowed_calls())
-            raise ValueError(
-                f"the functions of `{name}` have changed since the run began: its game is another"
-                if same else f"this game calls functions of `{file['file']}`; allow that it is "
-                f"executed: gamedsl train --resume {run} --allow-calls {file['file']}"
-            )  # fmt: skip
-
-
-def _game_file(run: RunFolder, info: dict[str, Any]) -> str:
-    """The file that a run was started with, or the run's copy of it where that is gone."""
-    file: str | None = info["file"]
-    if file is not None and (Path(file).exists() or Path(file).name == file):
-        return file
-    copy = run.saved.game_file(info)
-    if copy is None:
-        raise ValueError(
-            f"{file or 'the game'} is gone, and {run.path / 'game'} has no copy; name the game: "
-            f"gamedsl train FILE --resume {run.path}"
-        )
-    return str(copy)
-
-
-def _compile(file: str, params: dict[str, Any], form: str) -> tuple[Game, tuple[Proof, ...]] | None:
-    """The game and its proofs; None if it has problems, which are printed."""
-    _notify(f"reading {file}")
-    from gamedsl.compiler import compile_file
-    from gamedsl.runtime import Game
-
-    result = compile_file(file, params)
-    _print_diagnostics(result.diagnostics, form)
-    if result.ir is not None and result.document is not None:
-        return Game(result.ir, result.document.files).of("training"), result.proofs
-    if result.ok and result.document is not None:
-        raise ValueError(f"{file} is a {result.document.kind} file, not a game")
-    return None
-
-
-def _cast(
-    game: Game, proofs: tuple[Proof, ...], flags: list[Setting], texts: list[str], form: str, *,
-    addresses: Collection[str], warn: bool = True,
-) -> tuple[Game, Recipe, SeatAssignment] | None:  # fmt: skip
-    """The game in the wording of its recipe, the recipe and its players; None if either has
-    problems. These are printed, but for problems that the file alone has. With `warn`, warnings are
-    printed too. Of the endpoints that the recipe names, those of `addresses` are called."""
-    from gamedsl.analysis.rewards import check_equilibria
-    from gamedsl.diagnostics import Problems
-    from gamedsl.recipe.resolve import parse_overrides, resolve
-    from gamedsl.train.engine import require
-
-    problems, said, cast = Problems(), Problems(), None
-    resolve(game.ir, (), said)
-    settings = [*parse_overrides(texts), *flags]
-    recipe = resolve(game.ir, settings, problems)
-    spans = {one.key: one.span for one in (*game.ir.settings, *settings)}
-    check_equilibria(game.ir, recipe, spans, proofs, problems)
-    if not problems.errors:
-        require(game.ir, recipe)
-        game = game.worded(recipe.wording)
-        cast = hire(game, recipe, [*game.ir.settings, *settings], problems, addresses)
-    new = [one for one in problems.sorted() if one not in said.found]
-    _print_diagnostics([one for one in new if warn or one.severity == "error"], form)
-    return None if cast is None else (game, recipe, cast)
-
-
-def hire(
-    game: Game, recipe: Recipe, settings: Sequence[Setting], problems: Problems,
-    addresses: Collection[str] = (),
-) -> SeatAssignment | None:  # fmt: skip
-    """The players of roles; None if one cannot be opened, with a problem at its place in the
-    settings. Of the endpoints, those of `addresses` may be called."""
-    from gamedsl.recipe.resolve import span_of
-    from gamedsl.train.seats import SeatError, assign_seats, budget_of
-
-    try:
-        return assign_seats(game, recipe, budget_of(recipe, addresses))
-    except SeatError as error:
-        span = span_of(error.setting, settings) or game.ir.span
-        problems.add("GD0711", error.message, span, why="not to be had", help=error.help)
-        return None
+    steps = [] if args.steps is None else [override("steps", args.steps)]
+    return resumed_job(
+        args.resume, file=args.file, more=[*steps, *parse_overrides(more)], forced=args.force,
+        addresses=_addresses(args), listener=listener,
+    )  # fmt: skip
 
 
 def _addresses(args: argparse.Namespace) -> Collection[str]:
@@ -288,69 +157,21 @@ def _flags(args: argparse.Namespace) -> list[Setting]:
     return [override(key, value) for key, value in given.items() if value is not None]
 
 
-def _train(job: Job, args: argparse.Namespace) -> int:
-    import gamedsl
-    from gamedsl.train.engine import open_policy, set_threads
-
-    recipe, threads = job.recipe, job.recipe.threads
-    if job.run is not None and threads is None:
-        threads = job.run.info()["threads"]
-    with collector_paused():  # of the packages that are imported
-        threads = set_threads(threads)
-        policy = open_policy(job.game, recipe, _notify, fresh=job.run is None)
-        from gamedsl.train.curriculum import climb
-        from gamedsl.train.interrupt import Interrupt
-        from gamedsl.train.runfolder import create
-        from gamedsl.train.sessions import writer
-        from gamedsl.view.report.page import write_report
-
-    if recipe.in_words(job.game.ir) and not _readable(job, writer(policy), args.format):
-        return PROBLEMS
-    folder = job.run or create(job.game, recipe, args.out, job.params, policy.tokenizer, threads)
-    with folder.locked() as alone, ExitStack() as stack, _saying_how_to_go_on(folder):
-        if not alone:
-            _notify(f"warning: {folder.path} is on a file system without locks: train in it once")
-        folder.check_files()
-        folder.write_recipe(recipe)
-        observers = [_observer(stack, job, args.format), *_trackers(stack, folder, args.log)]
-        interrupt = stack.enter_context(Interrupt())
-        outcome = climb(
-            job.game, recipe, folder, policy, observers=observers, conclude=_conclude,
-            interrupt=interrupt, seating=job.cast, load=gamedsl.load,
-        )  # fmt: skip
-        stack.close()
-        report = write_report(folder.path)
-    return _close(outcome, folder, report, args.format, job.cast.budget.addresses)
-
-
-@contextmanager
-def _saying_how_to_go_on(folder: RunFolder) -> Iterator[None]:
-    """Has a run that could not write a file say how it goes on, beside what is wrong."""
-    from gamedsl.storage.refusals import WriteRefused
-
-    try:
-        yield
-    except WriteRefused:
-        _notify(f"training stopped; it goes on with: gamedsl train --resume {folder.path}")
-        raise
-
-
-def _readable(job: Job, policy: Writing, form: str) -> bool:
-    """Whether the model reads prompts as long as the game's can be; else that is printed."""
+def _dry_run(job: TrainingJob, listener: Listener) -> int:
+    """Prints what would be trained. Raises CompileError for what training would refuse."""
     from gamedsl.diagnostics import Problems
-    from gamedsl.train.context_length import check_context
+    from gamedsl.train.dry_run import dry_run
 
     problems = Problems()
-    check_context(job.game, job.recipe, policy, problems)
-    _print_diagnostics(problems.sorted(), form)
-    return not problems.errors
+    print(dry_run(job.game, job.recipe, job.seating, _notify, problems))
+    listener.receive(problems.sorted())
+    return CLEAN
 
 
-def _close(
-    outcome: Outcome, folder: RunFolder, report: Path, form: str, addresses: Iterable[str]
-) -> int:
+def _close(trained: Trained, form: str, addresses: Iterable[str]) -> int:
     """Say where everything is, or how to go on; `addresses` are of the endpoints that may be
     called."""
+    outcome, folder, report = trained.outcome, trained.folder, trained.report
     stream = sys.stderr if form == "json" else sys.stdout
     if outcome.finished:
         print(f"run folder: {folder.path}\nreport: {report}", file=stream)
@@ -369,7 +190,7 @@ def _close(
     return INTERRUPTED
 
 
-def _observer(stack: ExitStack, job: Job, form: str) -> Observer:
+def _observer(stack: ExitStack, job: TrainingJob, form: str) -> Observer:
     """The screen of a format, closed when the stack is."""
     if form == "json":
         return _JsonLines()
@@ -408,23 +229,7 @@ class _JsonLines:
         """Prints nothing: lines are the records of the run."""
 
 
-def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
-    """The summary of a run, as a part of its end record."""
-    from gamedsl.train.monitors.text import contributed, contributions, population, sentences
-    from gamedsl.train.summary import summarise
-
-    records = folder.records()
-    steps = [record for record in records if record["event"] == "step"]
-    labels = folder.labels()
-    first, last = (steps[0], steps[-1]) if steps else (None, None)  # none where they were lost
-    summary = summarise(records[0], last, tree, first=first, labels=labels)
-    added = contributions(end, steps)
-    roles = [contributed(added)] if added else []
-    pool = [population(end["population"])] if "population" in end else []
-    return {"summary": " ".join([summary, *sentences(records[0], steps), *roles, *pool])}
-
-
-def _print_diagnostics(found: list[Any], form: str) -> None:
+def _print_diagnostics(found: Sequence[Any], form: str) -> None:
     from gamedsl.diagnostics.render import render
 
     if found:

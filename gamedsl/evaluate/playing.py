@@ -26,7 +26,7 @@ from gamedsl.policies.daemon_threads import DaemonExecutor, result_of
 from gamedsl.policies.endpoint import EndpointError, Interrupted
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision, Env
+    from gamedsl.runtime import Action, Decision, Env, Episode
     from gamedsl.runtime.min_payoff import Amount
 
 SIDE_BY_SIDE = 256
@@ -211,6 +211,14 @@ def play_seatings(
                 keep(table.holders, [talk.record for talk in talks])
         progress(len(chunk) * len(tables))
     return [_games(env, t.holders, r) for t, r in zip(tables, rows, strict=True)], stopped
+
+
+def play_side_by_side(env: Env, table: Seated, seeds: Sequence[int]) -> Iterator[Episode]:
+    """Yields the episodes of all seeds in one seating, in order. Raises as players do."""
+    few = any(isinstance(one, Teller) for one in table.answerers.values())
+    for chunk in _chunks(seeds, FEW if few else SIDE_BY_SIDE):
+        (talks,) = _play(env, [table], chunk)
+        yield from (talk.episode for talk in talks)
 
 
 def _chunks(seeds: Sequence[int], size: int) -> Iterator[list[int]]:

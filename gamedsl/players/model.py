@@ -78,6 +78,9 @@ class ModelPlayer(DrawingPlayer):
         self._run_seed, self._temperature = run_seed, temperature
         self._wording = wording
 
+    def __repr__(self) -> str:
+        return f"<ModelPlayer: roles {', '.join((*self.adapters, *self.held))}>"
+
     def odds(self, decision: Decision, episode: Episode) -> Sequence[float]:
         return self.all_odds([(decision, episode)])[0]
 
@@ -135,6 +138,9 @@ class SpeakingPlayer:
         self._free, self._constrain, self._wording = free, constrain, wording
         self.policy, self.adapters, self.held = policy, dict(adapters), dict(held or {})
         self._run_seed, self._temperature, self._dice = run_seed, temperature, Dice(seed)
+
+    def __repr__(self) -> str:
+        return f"<SpeakingPlayer: roles {', '.join((*self.adapters, *self.held))}>"
 
     def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure:
         seed = self._dice[decision.seat].getrandbits(31)

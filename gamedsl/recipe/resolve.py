@@ -47,10 +47,10 @@ def parse_overrides(texts: Iterable[str]) -> tuple[Setting, ...]:
     return tuple(settings)
 
 
-def override(key: str, value: Any) -> Setting:
-    """A setting given as a plain Python value."""
+def override(key: str, value: Any, place: str = "--set") -> Setting:
+    """A setting given as a plain Python value. Problems are shown at a `place` of this name."""
     shown = f"{key}={value}"
-    return Setting(key, _exact(value), Span(Source("--set", shown), len(key) + 1, len(shown)))
+    return Setting(key, _exact(value), Span(Source(place, shown), len(key) + 1, len(shown)))
 
 
 def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Recipe:

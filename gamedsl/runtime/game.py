@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from gamedsl.engine.kernel import Kernel
 from gamedsl.ir.game import GameIR, Rows, Wording
@@ -53,18 +53,18 @@ class Game:
     def params(self) -> Mapping[str, Any]:
         return {param.name: param.value for param in self.ir.params}
 
-    def of(self, rows: Rows) -> Game:
+    def of(self, rows: Rows) -> Self:
         """The same game, whose data files have the rows that it trains on ("training"), those that
         it holds out ("held_out"), or "all". ValueError for the rows held out where none are."""
         found = of_rows(self.ir, rows)
         return self if found is self.ir else replace(self, ir=found)
 
-    def worded(self, wording: Wording) -> Game:
+    def worded(self, wording: Wording) -> Self:
         """The same game whose prompts use these default texts."""
         return replace(self, ir=replace(self.ir, wording=wording))
 
     @property
-    def evaluated(self) -> Game:
+    def evaluated(self) -> Self:
         """The same game with the rows that it holds out, where it holds some out."""
         return self.of("held_out" if holds_out(self.ir) else "all")
 

@@ -423,7 +423,7 @@ def require_room(out: Path) -> None:
     if not _has_room(out):
         raise TrainError(
             f"`{out}` exists and is not empty",
-            f"choose another --out, or go on with it: gamedsl train --resume {out}",
+            f"choose another folder (--out), or go on with it: gamedsl train --resume {out}",
         )
 
 

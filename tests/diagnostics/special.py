@@ -11,8 +11,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import gamedsl
+from gamedsl.api.training_job import hire
 from gamedsl.cli import main
-from gamedsl.commands.train import hire
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import Diagnostic, Problems, codes
 from gamedsl.imports import SUFFIXES, import_file

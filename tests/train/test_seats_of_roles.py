@@ -10,7 +10,7 @@ import pytest
 import torch
 import yaml
 
-from gamedsl.commands.train import hire
+from gamedsl.api.training_job import hire
 from gamedsl.diagnostics import Problems
 from gamedsl.players.base import DrawingPlayer, Player
 from gamedsl.recipe.resolve import override, parse_overrides, resolve

@@ -228,7 +228,7 @@ def units(tree: ast.Module) -> tuple[list[ast.stmt], list[str]]:
     return statements, list(functions)
 
 
-class Run:
+class TestModule:
     """The tests, as they are run: the module from top to bottom, then its test functions."""
 
     def __init__(self, text: str, scope: dict[str, Any]) -> None:
@@ -303,6 +303,6 @@ def main(text: str, link_fd: int, results_fd: int) -> NoReturn:
         scope = namespace(Code(Link(link_fd)).ask("load"))
     except BaseException as error:
         stop(0, f"the code does not load: {described(error)}")
-    run = Run(text, scope)
+    run = TestModule(text, scope)
     run.everything(tree)
     stop(run.passed, run.error)

@@ -37,7 +37,7 @@ def write_report(run_folder: Path | str) -> Path:
         heading=run.info["game"],
         about=run.game.ir.about if run.game else "",
         facts=_facts(run),
-        summary=_summary(run),
+        summary=summary_of(run),
         notices=[*_interruption(run), *run.notes],
         sections=[section for section in found if section is not None],
     )
@@ -90,8 +90,8 @@ def _steps(run: RunData) -> str:
     return f"{done} of {run.total}" if run.total else str(done)
 
 
-def _summary(run: RunData) -> list[str]:
-    """The summary of the run: its first sentence, as the lead, and the rest."""
+def summary_of(run: RunData) -> list[str]:
+    """Returns the summary of the run: its first sentence, as the lead, and the rest."""
     first, last = (run.steps[0], run.steps[-1]) if run.steps else (None, None)
     text = (run.end or {}).get("summary") or " ".join(
         [summarise(run.start, last, run.tree, first=first), *sentences(run.start, run.steps)]
