@@ -6,12 +6,19 @@ import argparse
 import sys
 
 from gamedsl.cli import CLEAN, USAGE
+from gamedsl.commands._arguments import positive
 from gamedsl.extras import missing
 
 HELP = "Serve an editor: problems with quick fixes, hover, completion, definition and outline."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    from gamedsl.lsp.checking import SECONDS
+
+    parser.add_argument(
+        "--seconds", type=positive, default=SECONDS, metavar="S",
+        help=f"how long the check of a file may take (default: {SECONDS:g})",
+    )  # fmt: skip
     parser.epilog = "docs/editors.md has the configuration of usual editors."
 
 
@@ -23,5 +30,9 @@ def run(args: argparse.Namespace) -> int:
             raise
         print(f"gamedsl lsp: {missing('pygls', 'lsp')}", file=sys.stderr)
         return USAGE
-    make_server().start_io()
+    server = make_server(args.seconds)
+    try:
+        server.start_io()
+    finally:
+        server.checker.close()
     return CLEAN

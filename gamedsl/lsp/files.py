@@ -57,10 +57,15 @@ class Checked:
     tree: Tree | None
     names: dict[str, Name]
 
+    def after(self, last: Checked | None) -> Checked:
+        """Returns this with what was known of an earlier text where this one cannot be read."""
+        if last is None:
+            return self
+        return Checked(self.problems, self.tree or last.tree, self.names or last.names)
 
-def check(path: Path, texts: Mapping[Path, str], last: Checked | None) -> Checked:
-    """Checks a file up to its types, with open documents in the place of files. What was known of
-    an earlier text stays where this one cannot be read."""
+
+def check(path: Path, texts: Mapping[Path, str]) -> Checked:
+    """Checks a file up to its types, with open documents in the place of files."""
     with loader.replacing(texts):
         result = check_names(path)
         unseen = Problems()
@@ -70,10 +75,6 @@ def check(path: Path, texts: Mapping[Path, str], last: Checked | None) -> Checke
     extended = tree is not None and tree.get("extends") is not None
     if extended and result.document is not None:
         names = {name.text: name for name in _declared(result.document.root)} | names
-    if tree is None and last is not None:
-        tree = last.tree
-    if not names and last is not None:
-        names = last.names
     return Checked(result.diagnostics, tree, names)
 
 

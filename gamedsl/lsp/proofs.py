@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.mcp.refusal import Refused
-from gamedsl.mcp.worker import Worker
+from gamedsl.mcp.worker import TaskWorker
 
 PAUSE = 0.5
 """Seconds without a keystroke before proofs begin."""
@@ -22,11 +22,11 @@ class Proofs:
     """The process that proves the text of one file."""
 
     path: Path
-    _worker: Worker = field(init=False)
+    _worker: TaskWorker = field(init=False)
     _turn: int = 0
 
     def __post_init__(self) -> None:
-        self._worker = Worker(self.path.parent)
+        self._worker = TaskWorker(self.path.parent)
 
     def stop(self) -> None:
         """Ends what is being proved."""

@@ -1,8 +1,8 @@
 """The protocol: what an editor asks, answered from `gamedsl.lsp.files`.
 
 Open documents stand in the place of their files, also of those that another file extends. Each
-change is checked after a pause, up to the types. Proofs follow in a process of their own
-(`gamedsl.lsp.proofs`), which the next change ends.
+change is checked after a pause, up to the types; proofs follow (`gamedsl.lsp.proofs`). Both run in
+other processes, each for a bounded time (`gamedsl.lsp.checking`); here runs what is quick.
 """
 
 from __future__ import annotations
@@ -19,15 +19,22 @@ from pygls.uris import from_fs_path, to_fs_path
 from gamedsl import __version__
 from gamedsl.diagnostics import Diagnostic
 from gamedsl.diagnostics.safety import is_safe
-from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.frontend.source.loader import from_text
 from gamedsl.lsp import files
+from gamedsl.lsp.checking import SECONDS, Checker, CheckGivenUp
 from gamedsl.lsp.occurrences import Occurrence
 from gamedsl.lsp.proofs import Proofs
 from gamedsl.lsp.rename import RenameRefused, Shared
 
 PAUSE = 0.02
 """Seconds without a keystroke before a file is checked."""
+
+MOST_PROBLEMS = 300
+"""Problems of a file that an editor is sent, the first ones."""
+
+MOST_ENTRIES = 2_000
+"""Entries of an outline."""
 
 _SEVERITIES = {
     "error": lsp.DiagnosticSeverity.Error,
@@ -37,11 +44,14 @@ _SEVERITIES = {
 
 
 class Server(LanguageServer):
-    """The server of one editor, with what is known of each open file."""
+    """The server of one editor, with what is known of each open file. Of a file in `given_up` the
+    check took too long: it is checked again when its own text changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
         super().__init__("gamedsl", __version__)
+        self.checker = Checker(seconds)
         self.checked: dict[str, files.Checked] = {}
+        self.given_up: set[str] = set()
         self.changes: dict[str, int] = {}
         self.proofs: dict[str, Proofs] = {}
         self.lock = asyncio.Lock()
@@ -60,10 +70,14 @@ class Server(LanguageServer):
 
     def range(self, span: Span) -> lsp.Range:
         """Returns a span in the units of the client."""
-        first, last = span.source.position(span.start), span.source.position(span.end)
-        places = [lsp.Position(line - 1, column - 1) for line, column in (first, last)]
-        lines = span.source.text.splitlines(keepends=True)
-        return self.workspace.position_codec.range_to_client_units(lines, lsp.Range(*places))
+        return lsp.Range(self._place(span.source, span.start), self._place(span.source, span.end))
+
+    def _place(self, source: Source, offset: int) -> lsp.Position:
+        line, column = source.position(offset)
+        before = source.text[offset - column + 1 : offset]
+        if before.isascii():
+            return lsp.Position(line - 1, column - 1)
+        return lsp.Position(line - 1, self.workspace.position_codec.client_num_units(before))
 
     def diagnostic(self, found: Diagnostic) -> lsp.Diagnostic:
         """Returns a problem as the protocol writes it."""
@@ -122,9 +136,18 @@ def _same(uri: str, span: Span) -> bool:
     )
 
 
-def make_server() -> Server:
-    """Returns a server whose features are registered."""
-    server = Server()
+def _given_up(fact: str) -> lsp.Diagnostic:
+    """Returns the note that stands at the first line of a file that could not be checked."""
+    return lsp.Diagnostic(
+        lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0)), source="gamedsl",
+        message=f"{fact}\nfix: make it smaller, or check it by `gamedsl validate`",
+        severity=lsp.DiagnosticSeverity.Warning,
+    )  # fmt: skip
+
+
+def make_server(seconds: float = SECONDS) -> Server:
+    """Returns a server whose features are registered. A check may take so many seconds."""
+    server = Server(seconds)
 
     async def check(uri: str) -> None:
         turn = server.changes[uri] = server.changes.get(uri, 0) + 1
@@ -134,16 +157,23 @@ def make_server() -> Server:
         async with server.lock:
             if server.changes.get(uri) != turn:
                 return
-            last, texts = server.checked.get(uri), server.texts()
-            checked = await asyncio.to_thread(files.check, _path(uri), texts, last)
+            texts = server.texts()
+            try:
+                checked = await asyncio.to_thread(server.checker.check, _path(uri), texts)
+            except CheckGivenUp as error:
+                if server.changes.get(uri) == turn:
+                    server.given_up.add(uri)
+                    show(uri, [_given_up(str(error))])
+                return
         if server.changes.get(uri) != turn:
             return
-        server.checked[uri] = checked
-        shown = [server.diagnostic(d) for d in checked.problems if _same(uri, d.span)]
+        server.checked[uri] = checked = checked.after(server.checked.get(uri))
+        own = [problem for problem in checked.problems if _same(uri, problem.span)]
+        shown = [server.diagnostic(problem) for problem in own[:MOST_PROBLEMS]]
         text = server.texts().get(_path(uri), "")
         ours = files.KINDS.search(text) is not None
         shown = shown if ours else []
-        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, shown))
+        show(uri, shown)
         if not ours or any(d.severity == "error" for d in checked.problems):
             return
         found = await proofs.run(text)
@@ -159,33 +189,39 @@ def make_server() -> Server:
                 )
             ]  # fmt: skip
         else:
-            own = [p for p in found["problems"] if Path(p["file"]).name == _path(uri).name]
-            more = [server.proved(problem) for problem in own]
+            proved = (p for p in found["problems"] if Path(p["file"]).name == _path(uri).name)
+            more = [server.proved(problem) for problem in proved]
             known = {(d.code, d.range.start.line, d.message) for d in shown}
             more = [d for d in more if (d.code, d.range.start.line, d.message) not in known]
         if more:
-            params = lsp.PublishDiagnosticsParams(uri, shown + more)
-            server.text_document_publish_diagnostics(params)
+            show(uri, shown + more)
 
-    async def check_all() -> None:
-        await asyncio.gather(*(check(uri) for uri in list(server.workspace.text_documents)))
+    def show(uri: str, problems: list[lsp.Diagnostic]) -> None:
+        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, problems))
+
+    async def check_all(changed: str) -> None:
+        """Checks the file that has changed, and then those that may use it."""
+        server.given_up.discard(changed)
+        others = set(server.workspace.text_documents) - server.given_up - {changed}
+        await asyncio.gather(*(check(uri) for uri in (changed, *sorted(others))))
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(_: Server, params: lsp.DidOpenTextDocumentParams) -> None:
-        await check_all()
+        await check_all(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(_: Server, params: lsp.DidChangeTextDocumentParams) -> None:
-        await check_all()
+        await check_all(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(_: Server, params: lsp.DidCloseTextDocumentParams) -> None:
         uri = params.text_document.uri
         server.changes.pop(uri, None)
         server.checked.pop(uri, None)
+        server.given_up.discard(uri)
         if (proofs := server.proofs.pop(uri, None)) is not None:
             proofs.stop()
-        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, []))
+        show(uri, [])
 
     @server.feature(
         lsp.TEXT_DOCUMENT_CODE_ACTION,
@@ -194,7 +230,7 @@ def make_server() -> Server:
     def fixes(_: Server, params: lsp.CodeActionParams) -> list[lsp.CodeAction]:
         uri, asked = params.text_document.uri, params.range
         checked, actions = server.checked.get(uri), []
-        for found in checked.problems if checked else ():
+        for found in checked.problems[:MOST_PROBLEMS] if checked else ():
             place = server.range(found.span)
             apart = place.end.line < asked.start.line or asked.end.line < place.start.line
             if apart or not found.edits or not _same(uri, found.span):
@@ -301,9 +337,11 @@ def make_server() -> Server:
     @server.feature(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     def symbols(_: Server, params: lsp.DocumentSymbolParams) -> list[lsp.DocumentSymbol]:
         checked = server.checked.get(params.text_document.uri)
-        found = []
+        found, left = [], MOST_ENTRIES
         for section, entries in files.outline(checked.tree if checked else None):
-            inner = [_symbol(server, e.key.text, e.key.span, e.value.span) for e in entries]
+            shown = entries[:left]
+            inner = [_symbol(server, e.key.text, e.key.span, e.value.span) for e in shown]
+            left -= len(shown)
             found.append(_symbol(server, section.key.text, section.key.span, section.value.span))
             found[-1].children = inner
         return found

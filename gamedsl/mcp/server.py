@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.mcp.refusal import Refused
-from gamedsl.mcp.worker import Worker
+from gamedsl.mcp.worker import TaskWorker
 
 if TYPE_CHECKING:
     from mcp.server import MCPServer
@@ -36,8 +36,8 @@ class Workers:
         self._root = root
         self._call_files = [str(Path(file).expanduser().resolve()) for file in call_files]
         self._seconds = seconds
-        self._common = Worker(root, self._call_files)
-        self._plays: dict[str, Worker] = {}
+        self._common = TaskWorker(root, self._call_files)
+        self._plays: dict[str, TaskWorker] = {}
 
     def call(self, task: str, **given: Any) -> Any:
         """Returns the value of a task. Raises Refused."""
@@ -45,7 +45,7 @@ class Workers:
 
     def start(self, **given: Any) -> dict[str, Any]:
         """Starts a play in a worker of its own, and returns its first view. Raises Refused."""
-        worker = Worker(self._root, self._call_files)
+        worker = TaskWorker(self._root, self._call_files)
         try:
             seen = worker.call("start", {**given, "seed": secrets.randbits(32)}, self._seconds)
         except Refused:

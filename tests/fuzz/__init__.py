@@ -43,7 +43,7 @@ CASES = Path(__file__).parent / "cases"
 KINDS = {
     "clean": "what the oracle wants",
     "traceback": "an exception that nothing caught",
-    "hang": "more CPU or wall-clock seconds than allowed",
+    "hang": "more CPU seconds, or seconds of waiting, than allowed",
     "memory": "more memory than allowed",
     "crash": "the process died",
     "no place": "a problem without a file, line, column or code",
@@ -83,12 +83,11 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one input: CPU seconds, wall-clock seconds, and bytes of memory beyond those that
-    the process has before. The wall-clock limit ends what waits without end: it is far beyond what
-    an input takes on a slow machine that does much else."""
+    """Limits of one input: CPU seconds, seconds of waiting while no process of the input wants to
+    run, and bytes of memory beyond those that the process has before."""
 
     cpu: float = 20.0
-    wall: float = 900.0
+    wait: float = 300.0
     memory: int = 1 << 30
 
 

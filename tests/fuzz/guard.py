@@ -1,8 +1,13 @@
-"""The resource guard: cases run in a forked child, under limits of CPU time, wall clock and memory.
+"""The resource guard: cases run in a forked child, under limits of CPU time, waiting and memory.
 
 The parent imports everything once; a child starts in milliseconds and takes a batch of cases. It
 reports after each, so that the parent knows which case a child died of; a new child takes those
 that are left. A failure is run again, alone, in a child of its own.
+
+No clock on the wall decides. A child may spend so many CPU seconds; seconds of waiting count while
+the parent sees that no process of the child runs or wants to run (`Watch`). A machine that stands
+still for a while may charge that while to whoever ran: such a hang is no verdict, and the case is
+run again.
 """
 
 from __future__ import annotations
@@ -34,6 +39,60 @@ USUAL = Limits()
 SLACK = 256 << 20
 """Bytes of address space beyond the limit of memory: what is mapped is more than what is used."""
 
+LOOK = 0.25
+"""Seconds between two looks of a watch."""
+
+TRIES = 5
+"""Runs of a case whose hang is in doubt, since the machine stood still."""
+
+
+class Watch:
+    """Measures how long a process and those that it started wait, in looks at them; and how long
+    the machine stood still, in which the parent could not look either."""
+
+    def __init__(self, process: int):
+        self.process, self.waited, self.stood = process, 0.0, 0.0
+        self._last = time.monotonic()
+
+    def look(self) -> None:
+        """Takes the time since the last look into account."""
+        now = time.monotonic()
+        passed, self._last = now - self._last, now
+        self.stood += max(0.0, passed - 4 * LOOK)
+        if _all_wait(self.process):
+            self.waited += min(passed, LOOK)
+
+    def doubts(self, limits: Limits) -> bool:
+        """Returns whether the machine stood still for so long that a hang may be its own."""
+        return self.stood > min(limits.cpu, limits.wait) / 4
+
+
+def _all_wait(process: int) -> bool:
+    """Returns whether no thread of a process and of its descendants runs, wants to run, or waits
+    for a disk. Where the system has no `/proc`, they are taken to wait."""
+    parents: dict[int, int] = {}
+    try:
+        numbers = [int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal()]
+    except OSError:
+        return True
+    for number in numbers:
+        with contextlib.suppress(OSError):
+            parents[number] = int(_stat(Path(f"/proc/{number}/stat"))[1])
+    own = {process}
+    while found := {one for one, parent in parents.items() if parent in own} - own:
+        own |= found
+    states = set()
+    for number in own:
+        with contextlib.suppress(OSError):
+            for thread in Path(f"/proc/{number}/task").iterdir():
+                states.add(_stat(thread / "stat")[0])
+    return states.isdisjoint({"R", "D"})
+
+
+def _stat(path: Path) -> list[str]:
+    """Returns the fields of a process's or thread's status after its name: state, parent, …"""
+    return path.read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+
 
 def run_guarded(cases: Sequence[Case]) -> list[Outcome]:
     """Returns the outcome of each case, parallel to `cases`."""
@@ -55,7 +114,21 @@ def _confirmed(case: Case, outcome: Outcome) -> Outcome:
 
 
 def _run_batch(cases: Sequence[Case]) -> list[Outcome]:
-    """Returns the outcomes up to the first case that a child died of, at least one."""
+    """Returns the outcomes up to the first case that a child died of, at least one. A case whose
+    hang is in doubt is left for the next batch; it is run alone until there is a verdict."""
+    for _ in range(TRIES - 1):
+        outcomes, doubtful = _run_child(cases)
+        if not doubtful:
+            return outcomes
+        if outcomes[:-1]:
+            return outcomes[:-1]
+        cases = cases[:1]
+    return _run_child(cases)[0]
+
+
+def _run_child(cases: Sequence[Case]) -> tuple[list[Outcome], bool]:
+    """Returns the outcomes up to the first case that a child died of, and whether the last one is
+    a hang that may be the machine's own."""
     scratch = tempfile.mkdtemp(prefix="fuzz-")
     reading, writing = os.pipe()
     sys.stdout.flush()
@@ -74,30 +147,35 @@ def _run_batch(cases: Sequence[Case]) -> list[Outcome]:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def _collect(cases: Sequence[Case], child: int, reading: int, scratch: str) -> list[Outcome]:
+def _collect(
+    cases: Sequence[Case], child: int, reading: int, scratch: str
+) -> tuple[list[Outcome], bool]:
     outcomes: list[Outcome] = []
     for case in cases:
-        ends = time.monotonic() + case.limits.wall
-        message = _receive(reading, ends)
+        watch = Watch(child)
+        message = _receive(reading, watch, case.limits)
         if message is None:
-            late = time.monotonic() >= ends
+            late = watch.waited >= case.limits.wait
             if late:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(child, signal.SIGKILL)
             status = os.waitpid(child, 0)[1]
             outcomes.append(_death(status, late, scratch))
-            return outcomes
+            return outcomes, outcomes[-1].kind == "hang" and watch.doubts(case.limits)
         outcomes.append(message)
     os.waitpid(child, 0)
-    return outcomes
+    return outcomes, False
 
 
-def _receive(reading: int, ends: float) -> Outcome | None:
-    """Returns the next outcome; None where the child is gone, or late."""
+def _receive(reading: int, watch: Watch, limits: Limits) -> Outcome | None:
+    """Returns the next outcome; None where the child is gone, or waits for longer than allowed."""
     data = b""
     wanted = 4
     while len(data) < wanted:
-        ready, _, _ = select.select([reading], [], [], max(0.0, ends - time.monotonic()))
+        ready, _, _ = select.select([reading], [], [], LOOK)
+        watch.look()
+        if not ready and watch.waited < limits.wait:
+            continue
         part = os.read(reading, min(1 << 16, wanted - len(data))) if ready else b""
         if not part:
             return None
@@ -117,7 +195,7 @@ def _death(status: int, late: bool, scratch: str) -> Outcome:
     ours = [(path, name) for path, _, name in frames if "gamedsl" in path]
     place = f"{Path(ours[0][0]).name}:{ours[0][1]}" if ours else ""
     if late:
-        return Outcome("hang", "more wall-clock seconds than allowed", place)
+        return Outcome("hang", "more seconds of waiting than allowed", place)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)
         if number in (signal.SIGPROF, signal.SIGXCPU):
@@ -255,7 +333,7 @@ def run_program(
             program.stdin.write(given)
         with contextlib.suppress(BrokenPipeError):
             program.stdin.close()
-        late, code, memory = _wait(program.pid, limits.wall)
+        late, code, memory = _wait(program.pid, limits.wait)
         program.returncode = code
         out.seek(0)
         err.seek(0)
@@ -268,9 +346,10 @@ def _limit(limits: Limits) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _wait(process: int, wall: float) -> tuple[bool, int, int]:
-    """Returns whether a process was late, its exit code and its peak of memory in bytes."""
-    ends, pause = time.monotonic() + wall, 0.002
+def _wait(process: int, allowed: float) -> tuple[bool, int, int]:
+    """Returns whether a process waited for more than `allowed` seconds, its exit code and its peak
+    of memory in bytes."""
+    watch, looks, pause = Watch(process), time.monotonic() + LOOK, 0.002
     late = False
     while True:
         found, status, usage = os.wait4(process, os.WNOHANG)
@@ -278,7 +357,10 @@ def _wait(process: int, wall: float) -> tuple[bool, int, int]:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process, signal.SIGKILL)
             return late, os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10
-        if time.monotonic() >= ends and not late:
+        if time.monotonic() >= looks:
+            watch.look()
+            looks = time.monotonic() + LOOK
+        if watch.waited >= allowed and not late:
             late = True
             os.killpg(process, signal.SIGKILL)
         time.sleep(pause)

@@ -26,7 +26,7 @@ from tests.fuzz import Case, Limits, Outcome
 NAME = "kills"
 BATCH = 1
 
-LIMITS = Limits(cpu=60.0, wall=3600.0)
+LIMITS = Limits(cpu=60.0, wait=600.0)
 KILLS = 5
 """Kills of each input."""
 

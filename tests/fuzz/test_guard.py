@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
+import tempfile
+import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -14,7 +17,7 @@ from tests.fuzz import Case, Limits, Outcome
 from tests.fuzz.guard import run_guarded, run_program
 from tests.fuzz.shrink import smallest
 
-SMALL = Limits(cpu=0.3, wall=20, memory=64 << 20)
+SMALL = Limits(cpu=0.3, wait=20, memory=64 << 20)
 
 
 def _spin() -> Outcome:
@@ -58,7 +61,7 @@ def _case(run: Callable[[], Outcome], limits: Limits = SMALL) -> Case:
     [
         (_spin, SMALL, "hang"),
         (_spin_in_c, SMALL, "hang"),
-        (_sleep, Limits(wall=0.5), "hang"),
+        (_sleep, Limits(wait=0.5), "hang"),
         (_fill, SMALL, "memory"),
         (_fill_without_end, SMALL, "memory"),
         (_die, SMALL, "crash"),
@@ -70,6 +73,61 @@ def _case(run: Callable[[], Outcome], limits: Limits = SMALL) -> Case:
 def test_each_failure_has_its_kind(run: Callable[[], Outcome], limits: Limits, kind: str) -> None:
     outcomes = run_guarded([_case(_write), _case(run, limits), _case(_write)])
     assert [outcome.kind for outcome in outcomes] == ["clean", kind, "clean"]
+
+
+def _work_for_a_second() -> Outcome:
+    ends = time.process_time() + 1
+    while time.process_time() < ends:
+        pass
+    return Outcome()
+
+
+def _wait_for_work() -> Outcome:
+    child = os.fork()
+    if child == 0:
+        _work_for_a_second()
+        os._exit(0)
+    os.waitpid(child, 0)
+    return Outcome()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="states of processes are read from /proc")
+@pytest.mark.parametrize("run", [_work_for_a_second, _wait_for_work])
+def test_work_is_no_waiting(run: Callable[[], Outcome]) -> None:
+    [outcome] = run_guarded([_case(run, Limits(wait=0.5))])
+    assert outcome.clean, outcome
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="states of processes are read from /proc")
+def test_a_machine_that_stands_still_hangs_nothing() -> None:
+    """The parent is stopped while the first run of the case spins, as if the machine had been."""
+    program = """
+import os, pathlib, signal, subprocess, sys
+from tests.fuzz import Case, Limits, Outcome
+from tests.fuzz.guard import run_guarded
+
+def run():
+    seen = pathlib.Path(sys.argv[1])
+    if not seen.exists():
+        seen.touch()
+        parent = os.getppid()
+        wakes = f"import os, time; time.sleep(2.5); os.kill({parent}, {int(signal.SIGCONT)})"
+        subprocess.Popen([sys.executable, "-c", wakes], start_new_session=True)
+        os.kill(parent, signal.SIGSTOP)
+        while True:
+            pass
+    return Outcome()
+
+[outcome] = run_guarded([Case("", {}, run, Limits(cpu=0.5))])
+print(outcome.kind)
+"""
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(
+            [sys.executable, "-c", program, f"{folder}/seen"],
+            capture_output=True, text=True, check=True, timeout=600,
+            cwd=Path(__file__).parent.parent.parent,
+        )  # fmt: skip
+    assert done.stdout == "clean\n"
 
 
 def test_a_smallest_input_is_found() -> None:

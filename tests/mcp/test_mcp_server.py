@@ -17,7 +17,7 @@ pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters
 
 from gamedsl.mcp.refusal import Refused
-from gamedsl.mcp.worker import Worker
+from gamedsl.mcp.worker import TaskWorker
 
 GAME = """\
 game: hidden_card
@@ -160,12 +160,12 @@ def test_functions_are_called_only_if_allowed(allowed: bool, root: Path) -> None
 
 
 @pytest.fixture
-def worker(root: Path) -> Worker:
-    return Worker(root)
+def worker(root: Path) -> TaskWorker:
+    return TaskWorker(root)
 
 
 @pytest.mark.slow
-def test_a_slow_task_is_killed_and_the_next_one_runs(worker: Worker) -> None:
+def test_a_slow_task_is_killed_and_the_next_one_runs(worker: TaskWorker) -> None:
     given = {"path": "slow.yaml", "text": SLOW, "proofs": False}
     worker.call("explain", {"code": "GD0101"}, 60)
     with pytest.raises(Refused, match=r"longer than 0\.3 seconds"):

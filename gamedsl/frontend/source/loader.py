@@ -89,6 +89,10 @@ def read(path: Path | str, problems: Problems) -> Source | None:
     replaced = _replaced.get().get(Path(path))
     if replaced is not None:
         data = replaced.encode("utf-8", errors="surrogatepass")
+        if len(data) > MAX_BYTES:
+            refused = FileRefused(path, "it is too large", "large", len(data))
+            report_refused(path, refused, problems)
+            return None
     else:
         try:
             data = read_bytes(path, limit=MAX_BYTES)
