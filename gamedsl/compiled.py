@@ -159,6 +159,9 @@ def _opened(path: Path, content: Any) -> Compiled:
         raise MalformedIR("`main` is none of its `files`")
     if (misplaced := next(filter(_is_misplaced, files), None)) is not None:
         raise MalformedIR(f"the file {json.dumps(misplaced[:80])} is not at a path below the game")
+    folders = {parent.as_posix() for name in files for parent in PurePosixPath(name).parents}
+    if (both := next(filter(folders.__contains__, files), None)) is not None:
+        raise MalformedIR(f"the file {json.dumps(both[:80])} is the folder of another file too")
     folder = Path(tempfile.mkdtemp(dir=_root()))
     for name, text in files.items():
         file = folder / name

@@ -23,6 +23,9 @@ MOST_FIXES = 100
 MOST_TRIES = 300
 """Texts that are compiled for one file."""
 
+MOST_TRIED = 2_000_000
+"""Characters of the texts that are compiled for one file: for a long one, there are fewer."""
+
 _HISTORIES = 0
 """Histories that proofs enumerate while fixes are tried: no safe fix is of a proof."""
 
@@ -44,7 +47,8 @@ class Repair:
 def repair(path: Path, params: Mapping[str, Any] | None = None) -> Repair:
     """Returns a file's text with its safe fixes applied. Files that it uses stay as they are.
 
-    Line ends become newlines, as the compiler reads them. Never raises for a file's content.
+    Line ends become newlines, as the compiler reads them. Of a long file with many problems some
+    are left for the next repair. Never raises for a file's content.
     """
     result = compile_file(path, params, _HISTORIES)
     before = text = _text_of(path, result)
@@ -52,7 +56,7 @@ def repair(path: Path, params: Mapping[str, Any] | None = None) -> Repair:
         return Repair(None, None, ())
     mended: list[Diagnostic] = []
     refused: set[tuple[str, str, str]] = set()
-    for _ in range(MOST_TRIES):
+    for _ in range(min(MOST_TRIES, 1 + MOST_TRIED // (len(text) + 1))):
         problem = next((d for d in _candidates(path, text, result) if _key(d) not in refused), None)
         if problem is None or len(mended) == MOST_FIXES:
             break

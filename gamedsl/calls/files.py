@@ -71,9 +71,11 @@ def allow_calls(path: Path | str) -> CallFile:
     try:
         with registry.registering(file.version, file.digest) as names:
             exec(compile(content, str(path), "exec"), module.__dict__)  # what the user has allowed
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[module.__name__]
-        raise CallFileError(f"`{path}` fails{_place(error, path)}: {error}", _fix(error)) from error
+        raise CallFileError(
+            f"`{path}` {_failure(error)}{_place(error, path)}: {error}", _fix(error)
+        ) from error
     if not names:
         raise CallFileError(
             f"`{path}` registers no function",
@@ -95,15 +97,21 @@ def files_of(names: frozenset[str]) -> tuple[CallFile, ...]:
     return tuple(_ALLOWED[digest] for digest in digests)
 
 
-def _place(error: Exception, path: Path) -> str:
+def _failure(error: BaseException) -> str:
+    return "ends the program" if isinstance(error, SystemExit) else "fails"
+
+
+def _place(error: BaseException, path: Path) -> str:
     """Returns the line of the file at which an exception was raised, as text."""
     if isinstance(error, SyntaxError):
-        return f" in line {error.lineno}"
+        return f" in line {error.lineno}" if error.lineno else ""
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     return f" in line {lines[-1]}" if lines else ""
 
 
-def _fix(error: Exception) -> str:
+def _fix(error: BaseException) -> str:
+    if isinstance(error, SystemExit):
+        return 'write `if __name__ == "__main__":` above what only a program does'
     if isinstance(error, registry.NameTaken):
         return "give the function another name; a changed file is read by a new process"
     return "run it alone to see where: python FILE"

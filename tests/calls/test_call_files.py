@@ -106,6 +106,8 @@ def test_hash_of_the_game_covers_the_file(tmp_path: Path) -> None:
         ("x = 1\n", "registers no function"),
         ("x = (\n", "in line 1"),
         (TOOLS + "\n1 / 0\n", "in line 11: division by zero"),
+        (TOOLS + "\nraise SystemExit(0)\n", "ends the program in line 11: 0"),
+        ("a\0b\n", "fails: source code"),
         (TOOLS.replace("vowels", "exact"), "there is already a function `exact`"),
     ],
 )

@@ -56,6 +56,18 @@ def wrong(tmp_path: Path) -> Path:
     return path
 
 
+def test_a_long_file_is_compiled_a_few_times(tmp_path: Path) -> None:
+    lines = "".join(f"  - {{role: all, chose: m{n}, from: [up, down]}}\n" for n in range(20))
+    path = tmp_path / "long.yaml"
+    padding = "#" * 600_000
+    path.write_text(f"game: x\nroles: [a, b]\nturns:\n{lines}payoffs: 1\n{padding}\n", "utf-8")
+    first = repair(path)
+    assert first.after is not None
+    assert 1 <= len(first.mended) <= 4
+    with replacing({path: first.after}):
+        assert 1 <= len(repair(path).mended) <= 4
+
+
 def test_fixes_of_several_stages_are_applied(wrong: Path) -> None:
     done = repair(wrong)
     assert done.after == RIGHT

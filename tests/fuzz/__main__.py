@@ -115,7 +115,7 @@ def replay(known: dict[str, Fuzzer], names: list[str]) -> dict[str, tuple[str, s
 
 
 def main(arguments: list[str]) -> int:
-    """Runs the fuzzers; 1 where an input failed."""
+    """Runs the fuzzers; 1 where an input failed. An interrupt ends them with their counts."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(FUZZERS)}")
     parser.add_argument("--replay", action="store_true", help="run kept inputs, and print JSON")
@@ -156,10 +156,13 @@ def _start(run: Run, given: argparse.Namespace) -> int:
 
 def _run(run: Run, given: argparse.Namespace) -> int:
     print(f"seed {run.seed}", flush=True)
-    if given.inputs is not None:
-        run.play_inputs(given.inputs)
-    else:
-        run.play_seconds(60 * given.minutes)
+    try:
+        if given.inputs is not None:
+            run.play_inputs(given.inputs)
+        else:
+            run.play_seconds(60 * given.minutes)
+    except KeyboardInterrupt:
+        print("interrupted: the batch that was under way is not counted")
     print(f"\n{run.summary()}", flush=True)
     return int(bool(run.known))
 

@@ -130,6 +130,20 @@ print(outcome.kind)
     assert done.stdout == "clean\n"
 
 
+def test_an_interrupted_run_tells_its_counts() -> None:
+    run = subprocess.Popen(
+        [sys.executable, "-u", "-m", "tests.fuzz", "readers", "--minutes", "60", "--seed", "3"],
+        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent.parent,
+    )  # fmt: skip
+    assert run.stdout is not None
+    assert run.stdout.readline() == "seed 3\n"
+    time.sleep(2)
+    run.send_signal(signal.SIGINT)
+    told, _ = run.communicate(timeout=600)
+    assert "interrupted" in told
+    assert "readers: " in told
+
+
 def test_a_smallest_input_is_found() -> None:
     def case_of(files: Mapping[str, bytes]) -> Case:
         def run() -> Outcome:

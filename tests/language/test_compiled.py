@@ -127,6 +127,15 @@ def test_no_file_is_written_outside(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    "more", [{"stag_hunt.yaml/x": "x"}, {"a/x": "x", "a": "y"}, {"a": "y", "a/b/c": "x"}]
+)
+def test_no_file_is_a_folder_too(more: dict[str, str], tmp_path: Path) -> None:
+    out = compiled("stag_hunt", tmp_path)
+    files = json.loads(out.read_text("utf-8"))["files"]
+    assert codes(changed(out, files={**files, **more})) == ["GD0130"]
+
+
+@pytest.mark.parametrize(
     "text", ["", "{", "[]", "null", '{"format": "gamedsl-compiled/1"}', "[" * 5000, '{"a": NaN}',
              '{"format": "gamedsl-compiled/2", "types": [], "game": {}}', "\ud800"],
 )  # fmt: skip
