@@ -20,8 +20,8 @@ keeps no bytecode, on all sides: that is a first start after an install without 
 the installer left none: the packages are linked into a folder without it, and the first turn, which
 fills the cache of gamedsl, does not count.
 
-A start cannot go below the imports: 2.5 of the 4.9 CPU seconds that `tiny` takes on `trade_comm`.
-They are torch (0.8), torch._dynamo and SciPy (0.8), the rest of `LlamaForCausalLM` (0.7) and PEFT
+A start cannot go below the imports: 2.6 of the 4.9 CPU seconds that `tiny` takes on `trade_comm`.
+They are torch (0.8), torch._dynamo and SciPy (0.9), the rest of `LlamaForCausalLM` (0.8) and PEFT
 (0.1). transformers itself imports torch._dynamo, torch.distributed, scipy.optimize and, where it is
 installed, accelerate, and has no switch for any of them. Other LoRA layers than PEFT's would so
 save 2%. The parts say `import peft` only because it is the first to ask for transformers.
