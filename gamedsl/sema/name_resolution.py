@@ -412,8 +412,8 @@ def _where_declared(context: TypingContext, name: str) -> str:
     if not context.names.seats:
         return ""
     return (
-        f"a name of a thing is a value of a type: `types: {{Kind: [{name}, …]}}`; `params` declares "
-        "a constant, `let` what is worked out, `state` what changes"
+        f"a name of a thing is a value of a type: `types: {{Kind: [{name}, …]}}`; "
+        "`params` declares a constant, `let` what is worked out, `state` what changes"
     )
 
 

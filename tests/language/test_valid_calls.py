@@ -226,7 +226,7 @@ on_invalid: {retry: 0, then: forfeit, pay: -1}
 """
 
 
-@pytest.mark.parametrize("type", ["Word", "role", "Thing"])
+@pytest.mark.parametrize("type", ["Word", "roles", "Thing"])
 def test_names_are_texts_for_functions(tmp_path: Path, type: str) -> None:
     path = tmp_path / "taboo.yaml"
     path.write_text(NAMED.replace("WORDS", type), encoding="utf-8")
