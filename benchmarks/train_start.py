@@ -2,7 +2,7 @@
 
     python benchmarks/train_start.py --out benchmarks/results/train_start.json
     python benchmarks/train_start.py --game stag_hunt --model tabular --cold
-    python benchmarks/train_start.py --against ../before
+    python benchmarks/train_start.py --uncompiled --against ../before
 
 Processes run in turn. One is `gamedsl train GAME --model tiny --steps 1`. One is the limit: it
 imports torch, transformers and PEFT, builds a network of the same shape with LoRA, and makes one
@@ -16,9 +16,12 @@ Each part's seconds are its own: what it calls that is a part itself, or an impo
 Imports are by the first package that asks, so they are also given one after another, each with
 what the ones before it have left to import (`--imports`). `--cold` empties the cache of gamedsl and
 keeps no bytecode, on all sides: that is a first start after an install without compilation.
+`--uncompiled` is each later start where Python keeps no bytecode (`PYTHONDONTWRITEBYTECODE`) and
+the installer left none: the packages are linked into a folder without it, and the first turn, which
+fills the cache of gamedsl, does not count.
 
-A start cannot go below the imports: 2.8 of the 6.0 CPU seconds that `tiny` takes on `trade_comm`.
-They are torch (0.8), torch._dynamo and SciPy (0.9), the rest of `LlamaForCausalLM` (0.9) and PEFT
+A start cannot go below the imports: 2.6 of the 4.9 CPU seconds that `tiny` takes on `trade_comm`.
+They are torch (0.8), torch._dynamo and SciPy (0.9), the rest of `LlamaForCausalLM` (0.8) and PEFT
 (0.1). transformers itself imports torch._dynamo, torch.distributed, scipy.optimize and, where it is
 installed, accelerate, and has no switch for any of them. Other LoRA layers than PEFT's would so
 save 2%. The parts say `import peft` only because it is the first to ask for transformers.
@@ -31,13 +34,15 @@ import gc
 import importlib
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -142,7 +147,8 @@ def watched(arguments: list[str], out: Path) -> None:
     parts = Parts()
     watch(parts)
     cli = importlib.import_module("gamedsl.cli")
-    assert cli.main(arguments) == 0
+    sys.argv = ["gamedsl", *arguments]
+    assert cli.main() == 0
     out.write_text(json.dumps(parts.end()), encoding="utf-8")
 
 
@@ -204,51 +210,90 @@ def started(arguments: list[str], env: dict[str, str]) -> Start:
     return Start(used.ru_utime + used.ru_stime, time.perf_counter() - began, first)
 
 
-def environment(folder: Path | None, tree: Path | None = None) -> dict[str, str]:
-    """The environment of a process that imports gamedsl from a `tree`, or else from this one; with
-    a folder, all that is kept is kept there."""
-    env = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-    env |= {"OMP_WAIT_POLICY": "PASSIVE", "MKL_DYNAMIC": "FALSE"}  # as `gamedsl train` sets them
-    env |= {"PYTHONPATH": str((tree or Path(__file__).parents[1]).resolve())}
-    if folder is not None:
-        (folder / "cache").mkdir(parents=True, mode=0o700)
-        env |= {"GAMEDSL_CACHE": str(folder / "cache"), "PYTHONPYCACHEPREFIX": str(folder / "pyc")}
-    return env
+TREE = Path(__file__).resolve().parents[1]
 
 
-def turn(game: str, model: str, against: Path | None, *, cold: bool) -> dict[str, Any]:
+class Setting:
+    """What the processes of all sides find on this machine: bytecode, and the cache of gamedsl.
+    All that it needs lies in one folder."""
+
+    def __init__(self, name: str, folder: Path, trees: dict[str, Path]) -> None:
+        """`name` is `warm`, `cold` or `uncompiled`; `trees` are the checkouts by side."""
+        self._cold, self._bare = name == "cold", name == "uncompiled"
+        self._folder, self._trees, self._turns = folder, trees, 0
+        if self._bare:
+            _link(Path(sysconfig.get_path("purelib")), folder / "packages")
+            for side, tree in trees.items():
+                for part in ("gamedsl", "games", "protocols", "rewards"):
+                    _link(tree / part, folder / side / part)
+
+    def next_turn(self) -> None:
+        self._turns += 1
+
+    def environment(self, side: str) -> dict[str, str]:
+        """The environment of a process of a side; the limit has no tree."""
+        ours = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+        env = {key: value for key, value in os.environ.items() if key not in ours}
+        env |= {"OMP_WAIT_POLICY": "PASSIVE", "MKL_DYNAMIC": "FALSE"}  # as `gamedsl train` has them
+        paths = [str(self._trees.get(side, TREE))]
+        own = self._folder / f"{side}-own"
+        if self._cold:
+            own = own / str(self._turns)
+            env["PYTHONPYCACHEPREFIX"] = str(own / "pyc")
+        if self._bare:
+            paths = [str(self._folder / side)] * (side in self._trees)
+            paths.append(str(self._folder / "packages"))
+            env["PYTHONDONTWRITEBYTECODE"] = "1"
+        if self._cold or self._bare:
+            (own / "cache").mkdir(parents=True, mode=0o700, exist_ok=True)
+            env["GAMEDSL_CACHE"] = str(own / "cache")
+        return env | {"PYTHONPATH": os.pathsep.join(paths)}
+
+
+def _link(tree: Path, to: Path) -> None:
+    """Makes a tree of the same files without bytecode; a file is copied where it cannot be
+    linked."""
+
+    def link(source: str, target: str) -> None:
+        try:
+            os.link(source, target)
+        except OSError:
+            shutil.copy2(source, target)
+
+    no_bytecode = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(tree, to, copy_function=link, ignore=no_bytecode, symlinks=True)
+
+
+def turn(game: str, model: str, setting: Setting, sides: Iterable[str]) -> dict[str, Any]:
     """Runs each side once: its seconds, those of the parts, and what the step read."""
+    setting.next_turn()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
 
-        def cache_folder(side: str) -> Path | None:
-            return folder / side if cold else None
-
-        def train(side: str, tree: Path | None = None) -> Start:
-            run = folder / f"{side}-run"
+        def train(side: str) -> Start:
             return started(
                 ["--watched", str(folder / f"{side}.json"), "train", game, "--model", model,
-                 "--steps", "1", "--format", "concise", "--out", str(run)],
-                environment(cache_folder(side), tree),
+                 "--steps", "1", "--format", "concise", "--out", str(folder / f"{side}-run")],
+                setting.environment(side),
             )  # fmt: skip
 
-        sides = {"train": train("train")}
+        found = {side: train(side) for side in sides}
         lines = (folder / "train-run" / "metrics.jsonl").read_text(encoding="utf-8").splitlines()
         step = next(record for record in map(json.loads, lines) if record["event"] == "step")
         read = {"tokens": step["tokens"], "prompts": step["prompts"]}
-        if against is not None:
-            sides["before"] = train("before", against)
         limited = ["--limit", model, str(step["tokens"])]
-        sides["limit"] = started(limited, environment(cache_folder("limit")))
+        found["limit"] = started(limited, setting.environment("limit"))
         parts = json.loads((folder / "train.json").read_text(encoding="utf-8"))
-    return {"sides": sides, "parts": parts, **read}
+    return {"sides": found, "parts": parts, **read}
 
 
 def measured(
-    game: str, model: str, turns: int, against: Path | None, *, cold: bool
+    game: str, model: str, turns: int, trees: dict[str, Path], name: str
 ) -> dict[str, Any]:
-    """The medians over some turns; the first turn of a warm start fills the caches."""
-    rows = [turn(game, model, against, cold=cold) for _ in range(turns + (not cold))][-turns:]
+    """The medians over some turns; the first turn fills the caches, unless the start is cold."""
+    with tempfile.TemporaryDirectory() as folder:
+        setting = Setting(name, Path(folder), trees)
+        rows = [turn(game, model, setting, trees) for _ in range(turns + (name != "cold"))][-turns:]
     names = sorted({name for row in rows for name in row["parts"]})
     parts = {n: statistics.median(row["parts"].get(n, 0.0) for row in rows) for n in names}
     sides = {
@@ -331,15 +376,19 @@ def main() -> None:
     parser.add_argument("--model", default="tiny")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--cold", action="store_true", help="measure a first start too")
+    parser.add_argument(
+        "--uncompiled", action="store_true", help="measure a start without Python's bytecode too"
+    )
     parser.add_argument("--imports", action="store_true", help="measure the imports too")
     parser.add_argument("--against", type=Path, metavar="TREE", help="another checkout of gamedsl")
     args = parser.parse_args()
     load = f"load {os.getloadavg()[0]:.1f} at the start"
     told = {"machine": machine(f"{os.cpu_count()} cores", load), "turns": args.turns}
     result: dict[str, Any] = {"starts": {}}
-    for cold in (False, True) if args.cold else (False,):
-        name = f"{Path(args.game).stem}, {args.model}, {'cold' if cold else 'warm'}"
-        found = measured(args.game, args.model, args.turns, args.against, cold=cold)
+    trees = {"train": TREE} | ({"before": args.against.resolve()} if args.against else {})
+    for setting in ("warm", *["cold"] * args.cold, *["uncompiled"] * args.uncompiled):
+        name = f"{Path(args.game).stem}, {args.model}, {setting}"
+        found = measured(args.game, args.model, args.turns, trees, setting)
         result["starts"][name] = {**told, **found}
         report(name, result["starts"][name])
     if args.imports:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
 from gamedsl.collector import skip_last_collection
+from gamedsl.storage.bytecode import keep_bytecode
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite
@@ -79,6 +80,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     refuses, and a lack of memory are a line of text; only a defect of gamedsl is a traceback."""
     from gamedsl.commands import _streams as streams
 
+    if argv is None:  # the process is ours, so its imports are too
+        keep_bytecode()
     arguments = list(sys.argv[1:] if argv is None else argv)
     skip_last_collection()
     try:

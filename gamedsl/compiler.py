@@ -83,18 +83,7 @@ def check_names(path: Path) -> Result:
     problems = Problems(MAX_ERRORS)
     with _room_on_the_stack(), collector_paused():
         try:
-            document = load_document(path, problems)
-            if document is None or problems.errors:
-                return Result(document, None, problems.sorted())
-            if document.kind != "game":
-                from gamedsl.sema.used_files import check_part
-
-                summary = check_part(document, problems)
-                return Result(document, None, problems.sorted(), summary)
-            from gamedsl.sema.game import build_game
-
-            ir = build_game(document, None, problems)
-            return Result(document, ir, problems.sorted())
+            return _read(path, None, problems)
         except FloodError:
             return Result(None, None, problems.sorted())
 
@@ -118,26 +107,30 @@ def _compile_again(
     return replace(result, ir=None if problems.errors else result.ir, diagnostics=problems.sorted())
 
 
-def _compile(
-    path: Path | str, params: Mapping[str, Any] | None, histories: int | None,
-    tokenizer: Tokenizer | None, problems: Problems,
-) -> Result:  # fmt: skip
-    document = load_document(resolve_argument(str(path)), problems)
+def _read(path: Path | str, params: Mapping[str, Any] | None, problems: Problems) -> Result:
+    """Goes through the stages up to sema, which need nothing but the files."""
+    document = load_document(path, problems)
     if document is None or problems.errors:
         return Result(document, None, problems.sorted())
-
     if document.kind != "game":
         from gamedsl.sema.used_files import check_part
 
         summary = check_part(document, problems)
         return Result(document, None, problems.sorted(), summary)
-
     from gamedsl.sema.game import build_game
 
     ir = build_game(document, params, problems)
-    if ir is None:
-        return Result(document, None, problems.sorted())
+    return Result(document, ir, problems.sorted())
 
+
+def _compile(
+    path: Path | str, params: Mapping[str, Any] | None, histories: int | None,
+    tokenizer: Tokenizer | None, problems: Problems,
+) -> Result:  # fmt: skip
+    read = _read(resolve_argument(str(path)), params, problems)
+    if read.ir is None:
+        return read
+    ir = read.ir
     from gamedsl.analysis import PASSES
     from gamedsl.analysis.history_sample import USUAL, HistorySample
     from gamedsl.analysis.passes import prove
@@ -154,7 +147,7 @@ def _compile(
         recipe = resolve(ir, (), problems)
         check_equilibria(ir, recipe, {s.key: s.span for s in ir.settings}, proofs, problems)
     sound = None if problems.errors else ir
-    return Result(document, sound, problems.sorted(), summarise(ir), proofs)
+    return Result(read.document, sound, problems.sorted(), summarise(ir), proofs)
 
 
 @contextmanager

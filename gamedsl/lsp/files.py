@@ -19,7 +19,7 @@ from gamedsl.frontend.source.nodes import Mapping as Tree
 from gamedsl.frontend.syntax.parser import KEYWORDS
 from gamedsl.ir.builtins import BUILTINS, functions
 from gamedsl.lsp.occurrences import SCHEMAS, occurrences
-from gamedsl.sema.library import USES, Kind, locate, shipped
+from gamedsl.sema.library import FOLDERS, KIND_OF, locate, shipped
 from gamedsl.sema.scope import WORDS
 
 KINDS = re.compile(r"^(game|protocol|reward)[ \t]*:", re.MULTILINE)
@@ -37,7 +37,7 @@ _SECTION_TOKENS = {
 }  # fmt: skip
 
 _WORD = re.compile(r"[A-Za-z_][\w-]*")
-_USE = re.compile(r"\s*(extends|protocol|rewards)\s*:\s*(\w*)")
+_USE = re.compile(rf"\s*({'|'.join(KIND_OF)})\s*:\s*(\w*)")
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ def key_doc(line: str, word: str) -> str | None:
 def sections() -> dict[str, str]:
     """Returns the sections of all kinds of file, with their descriptions."""
     found: dict[str, str] = {}
-    for kind in ("reward", "protocol", "game"):
+    for kind in reversed(FOLDERS):
         schema: dict[str, Any] = json.loads(
             (SCHEMAS / f"{kind}.schema.json").read_text(encoding="utf-8")
         )
@@ -131,10 +131,7 @@ def complete(line: str, column: int, checked: Checked | None) -> list[tuple[str,
     """Returns what may be written at a column, each with what it is."""
     before = line[:column]
     if (use := _USE.fullmatch(before)) is not None:
-        kinds: dict[str, Kind] = {
-            "extends": "game", "protocol": "protocol", "rewards": "reward",
-        }  # fmt: skip
-        kind = kinds[use[1]]
+        kind = KIND_OF[use[1]]
         return [(name, f"shipped {kind}") for name in shipped(kind)]
     if _WORD.fullmatch(before) or not before:
         return [(f"{key}: ", doc or "section") for key, doc in sections().items()]
@@ -147,13 +144,9 @@ def definition(path: Path, line: str, column: int, checked: Checked | None) -> S
     """Returns where the word at a column is declared: a place, or a file that is used."""
     word = word_at(line, column)
     if (use := _USE.match(line)) is not None and use[2] == word:
-        kind = next(kind for kind, key in USES.items() if key == use[1])
-        return locate(_KINDS[kind], word, path)
+        return locate(KIND_OF[use[1]], word, path)
     found = None if checked is None else checked.names.get(word)
     return None if found is None else found.span
-
-
-_KINDS: dict[str, Kind] = {"game": "game", "protocol": "protocol", "reward": "reward"}
 
 
 def outline(tree: Tree | None) -> list[tuple[Entry, list[Entry]]]:

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
-from gamedsl.sema.library import USES
+from gamedsl.sema.library import KIND_OF
 
 SCHEMAS = Path(__file__).parents[1] / "frontend" / "schema"
 DECLARING = ("roles", "params", "types", "state", "data", "let", "actions")
@@ -62,7 +62,7 @@ def _section(section: str, value: Node) -> Iterator[Occurrence]:
         for item in value:
             if isinstance(item, Scalar):
                 yield Occurrence(item.text, "declared", item.span, section)
-    elif section not in _PLAIN or (section in USES and not isinstance(value, Scalar)):
+    elif section not in _PLAIN or (section in KIND_OF and not isinstance(value, Scalar)):
         yield from _node(value, section, None)
 
 

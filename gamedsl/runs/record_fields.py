@@ -152,7 +152,8 @@ FIELDS = (
     RecordField("exploitability", _POLICY, optional(NUMBER), "NashConv per player",
                 "those small enough for a tree, else null"),
     RecordField("prediction", _START, optional(_PREDICTION),
-                "where the policy-gradient flow goes", "those of [predictions](training/runs.md#where-will-it-go)"),
+                "where the policy-gradient flow goes",
+                "those of [predictions](training/runs.md#where-will-it-go)"),
     RecordField(
         "ranges", _START, optional(_RANGES),
         "between what numbers each action's probability lies over all equilibria", _RANGED,

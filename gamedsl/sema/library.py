@@ -28,7 +28,9 @@ from gamedsl.storage.reader import FileRefused, read_head, resolve
 Kind = Literal["game", "protocol", "reward"]
 
 FOLDERS: dict[Kind, str] = {"game": "games", "protocol": "protocols", "reward": "rewards"}
-USES: dict[str, str] = {"game": "extends", "protocol": "protocol", "reward": "rewards"}
+USES: dict[Kind, str] = {"game": "extends", "protocol": "protocol", "reward": "rewards"}
+KIND_OF = {key: kind for kind, key in USES.items()}
+"""What kind of file a key names."""
 MERGED = frozenset(
     {"params", "roles", "types", "state", "data", "let", "actions"}
     | {"payoffs", "scores", "labels", "view", "prompts", "train"}
@@ -44,7 +46,7 @@ MOST_BASES = 20
 """Files of one `extends` chain."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,199}")  # a name of a file, which may have 255 bytes
-_KIND_LINE = re.compile(r"^(game|protocol|reward)[ \t]*:", re.MULTILINE)
+_KIND_LINE = re.compile(rf"^({'|'.join(FOLDERS)})[ \t]*:", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,7 @@ def _local_file(name: str, near: Path) -> Path:
     return Path(near).parent / f"{name}.yaml"
 
 
-def _kind_of(path: Path) -> str | None:
+def _kind_of(path: Path) -> Kind | None:
     """Returns the kind that a file claims, from a glance at its beginning; None where it has none,
     or may not be read for a file beside it."""
     try:
@@ -181,7 +183,7 @@ def _kind_of(path: Path) -> str | None:
     except FileRefused:
         return None
     found = _KIND_LINE.search(head.decode("utf-8", errors="replace"))
-    return found.group(1) if found else None
+    return next((kind for kind in FOLDERS if found and kind == found[1]), None)
 
 
 def _report_unread(path: Path, problems: Problems, span: Span) -> bool:

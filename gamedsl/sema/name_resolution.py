@@ -400,11 +400,21 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         f"unknown name `{name}`",
         node.span,
         why=why,
-        help=help,
+        help=help or _where_declared(context, name),
         notes=notes,
         cause=cause,
     )  # fmt: skip
     return never(node)
+
+
+def _where_declared(context: TypingContext, name: str) -> str:
+    """Returns where a name that resembles no other can be declared; empty in a reward file."""
+    if not context.names.seats:
+        return ""
+    return (
+        f"a name of a thing is a value of a type: `types: {{Kind: [{name}, …]}}`; "
+        "`params` declares a constant, `let` what is worked out, `state` what changes"
+    )
 
 
 def _qualified(context: TypingContext, member: str, otherwise: str) -> str:

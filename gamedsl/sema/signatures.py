@@ -23,7 +23,10 @@ from gamedsl.ir.types import (
     List,
     Option,
     Record,
+    Seat,
+    Text,
     Type,
+    Union,
     fits,
     plain,
 )
@@ -89,8 +92,19 @@ _PLAIN_TYPES: dict[str, Type | None] = {
 
 
 def takes(wanted: Type | None, type: Type | None) -> bool:
-    """Whether a function's argument takes values of a type; None takes any."""
-    return type is not None and (wanted is None or fits(plain(type), plain(wanted)))
+    """Whether a function's argument takes values of a type; None takes any. Where a text is wanted,
+    a name is one: of an enum's value, or of a role."""
+    if type is None or wanted is None:
+        return type is not None
+    of, needed = plain(type), plain(wanted)
+    return fits(of, needed) or (isinstance(needed, Text) and _is_name(of))
+
+
+def _is_name(type: Type) -> bool:
+    """Whether every value of a type is a name."""
+    if isinstance(type, Union):
+        return all(map(_is_name, type.of))
+    return isinstance(type, Enum | Seat)
 
 
 def report_argument(

@@ -25,6 +25,7 @@ from gamedsl.ir.types import (
     Option,
     PerSeat,
     PerValue,
+    Record,
     Set,
     TextOrRecord,
     Type,
@@ -112,7 +113,7 @@ def report_arguments(
         _set_operation(node, function, arguments)
         or _rounded(function, arguments)
         or _per_role(function)
-        or (_emptiness(arguments[0], "== 0", node) if function == "not" else "")
+        or (_negated(arguments[0], node) if function == "not" else "")
         or help
     )
     context.problems.add(
@@ -242,6 +243,13 @@ def _emptiness(of: ir.Expr, test: str, node: ast.Node) -> Help:
     return substitute(node.span, whole, f"that {state} is `{whole}`")
 
 
+def _negated(of: ir.Expr, node: ast.Node) -> Help:
+    """Returns the fix of `not x` where `x` is no truth value."""
+    if isinstance(of.type, Record) and isinstance(node, ast.Operator):
+        return _field_fix(of.type, BOOL, node.operands[0])
+    return _emptiness(of, "== 0", node)
+
+
 def _rounded(function: str, arguments: Sequence[ir.Expr]) -> Help:
     """Returns the fix of an argument that is to be a whole number: a map or a division gives any
     number."""
@@ -334,4 +342,18 @@ def _conversion_fix(typed: ir.Expr, wanted: Type, node: ast.Node) -> Help:
     simple = re.fullmatch(r"[\w.\[\](), ]+", text) and " if " not in text and len(text) < 60
     if isinstance(type, Option) and fits(type.of, wanted) and simple:
         return f"test it first: `{text} != none`"
+    if isinstance(type, Record) and simple:
+        return _field_fix(type, wanted, node)
     return ""
+
+
+def _field_fix(record: Record, wanted: Type, node: ast.Node) -> Help:
+    """Returns the fix that takes the one field of a record that has the wanted type."""
+    found = [name for name, type in record.fields if fits(type, wanted)]
+    if len(found) != 1:
+        return ""
+    text = node.span.text
+    whole = f"{text}.{found[0]}"
+    if not isinstance(node, ast.Name | ast.Call | ast.Attribute | ast.Index):
+        whole = f"({text}).{found[0]}"
+    return substitute(node.span, whole, f"take its field `{found[0]}`: `{whole}`")

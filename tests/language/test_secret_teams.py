@@ -8,6 +8,9 @@ import pytest
 
 import gamedsl
 from gamedsl.analysis.infoflow.walk import visibilities_of
+from gamedsl.compiler import compile_file
+from gamedsl.diagnostics.fixes import apply_edits
+from gamedsl.ir.program import Show
 from gamedsl.view.game.sight import visibility_rows
 from tests.properties.information import Witness
 
@@ -196,3 +199,56 @@ payoffs: 0
         assert "player_1.pack" not in episode.information("player_3")
         assert f"player_3.pack={shown}" in episode.information("player_3")
         assert "player_2.pack=" in episode.information("player_2")
+
+
+UNTOLD = """
+game: untold
+roles: {guest: 4}
+types: {Part: [thief, guard, baker]}
+turns:
+  - {deal: part, from: "[thief, thief, guard, baker]", seen_by: owner}
+  - {STEP}
+  - {role: all, choose: guess, from: others}
+let:
+  gang: "[r for r in roles if part[r] == thief]"
+payoffs: 1 if me in gang else 0
+on_invalid: {retry: 1, then: forfeit, pay: -1}
+"""
+UNTOLD_STEPS = {
+    "who speaks": "role: gang, say: whisper, max_tokens: 20, seen_by: gang",
+    "a guard of the secret":
+        "role: all, choose: mark, from: others, if: part.me == thief, seen_by: gang",
+    "a guard of the team":
+        "role: all, choose: mark, from: others, if: me in gang, seen_by: gang",
+    "options":
+        'role: gang, choose: mark, from: "[r for r in roles if r not in gang]", seen_by: gang',
+    "a test of each":
+        "role: all, choose: mark, from: others, if: part.me == thief, seen_by: part.me == thief",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", UNTOLD_STEPS)
+def test_help_tells_an_untold_team_alone(tmp_path: Path, kind: str) -> None:
+    """The edits of the help give a valid game, in which only the team sees who is in it."""
+    path = tmp_path / "untold.yaml"
+    path.write_text(UNTOLD.replace("STEP", UNTOLD_STEPS[kind]), encoding="utf-8")
+    (found,) = compile_file(path).diagnostics
+    assert found.code in ("GD0440", "GD0442")
+    assert "seen_by: all" not in found.help
+    path.write_text(apply_edits(path.read_text(encoding="utf-8"), found.edits), encoding="utf-8")
+    result = compile_file(path)
+    assert result.ok, result.diagnostics
+    (show,) = [step for step in result.ir.turns if isinstance(step, Show)]
+    assert show.readers.kind == "test"
+
+
+def test_team_that_acts_in_public_is_told_to_hide(tmp_path: Path) -> None:
+    path = tmp_path / "untold.yaml"
+    step = "role: gang, choose: mark, from: others"
+    path.write_text(UNTOLD.replace("STEP", step), encoding="utf-8")
+    (found,) = compile_file(path).diagnostics
+    told = "- {show: gang, as: known_gang, seen_by: gang}"
+    assert f"`{told}`, and write `seen_by: gang` here" in found.help
+    hidden = UNTOLD.replace("- {STEP}", f"{told}\n  - {{{step}, seen_by: gang}}")
+    path.write_text(hidden, encoding="utf-8")
+    assert compile_file(path).ok

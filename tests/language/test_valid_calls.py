@@ -209,3 +209,35 @@ def test_rules_say_what_is_asked(tmp_path: Path) -> None:
     rules = decision.messages[0][1]
     assert "exact(clue's word, w) is false" in rules
     assert "exact(…): whether a text is a value's text and nothing else" in rules
+
+
+NAMED = """
+game: taboo
+roles: [giver, guesser]
+types: {Word: [cold_soup, tea], Thing: Word | role}
+turns:
+  - {draw: word, from: WORDS, seen_by: giver}
+  - {role: giver, say: hint, max_tokens: 20, valid: "not names(hint, word)"}
+  - {role: guesser, choose: guess, from: WORDS}
+  - {call: names, with: {text: hint, name: guess}, gives: named}
+payoffs: 1 if guess == word and not named else 0
+respond: tag
+on_invalid: {retry: 0, then: forfeit, pay: -1}
+"""
+
+
+@pytest.mark.parametrize("type", ["Word", "roles", "Thing"])
+def test_names_are_texts_for_functions(tmp_path: Path, type: str) -> None:
+    path = tmp_path / "taboo.yaml"
+    path.write_text(NAMED.replace("WORDS", type), encoding="utf-8")
+    env = gamedsl.load(path).env()
+    for seed in range(6):
+        episode = env.reset(seed=seed)
+        word = episode.state.variables["word"]
+        episode.step({"giver": f"The {word.replace('_', ' ').upper()}!"})
+        assert episode.done
+        episode = env.reset(seed=seed)
+        episode.step({"giver": "It is not said."})
+        assert [decision.seat for decision in episode.decisions] == ["guesser"]
+        episode.step({"guesser": f"<answer>{word}</answer>"})
+        assert episode.payoffs == {"giver": 1, "guesser": 1}

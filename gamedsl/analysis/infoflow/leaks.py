@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
-from gamedsl.analysis.infoflow.remedies import Leak, Remedies, named, quote, root_of
+from gamedsl.analysis.infoflow.remedies import (
+    Leak,
+    Remedies,
+    Team,
+    named,
+    quote,
+    root_of,
+    team_of,
+)
 from gamedsl.analysis.infoflow.visibility import Readers, Seats, seat_numbers
 from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.fixes import Edit, Fix
@@ -87,7 +95,7 @@ class Leaks:
             f"{quote(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
             missing, needs=readers, why=f"{names} would have to know this",
             notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
-            condition=condition,
+            condition=condition, team=team_of(step, cause, self._ir),
         )  # fmt: skip
 
     def report_occurrence(
@@ -100,7 +108,7 @@ class Leaks:
             "GD0442", f"{names} would learn {learned} by seeing {named(step.variable)}",
             cause, audience & ~cause.readers, needs=audience, why="this decides whether it happens",
             notes=(Note(step.span, f"{named(step.variable)} is seen by {self._names(audience)}"),),
-            condition=condition,
+            condition=condition, team=team_of(step, cause, self._ir),
         )  # fmt: skip
 
     def report_call(self, step: Call, cause: Cause, missing: Readers) -> None:
@@ -233,6 +241,7 @@ class Leaks:
         witness: tuple[str, ...] = (),
         condition: Expr | None = None,
         instead: Fix | None = None,
+        team: Team | None = None,
     ) -> None:
         place = cause.expr.span
         on_the_way = tuple(
@@ -241,12 +250,13 @@ class Leaks:
         hidden = self._declaration(root_of(cause.expr))
         places = tuple(note.span for note in notes)
         notes = (*on_the_way, *hidden, *notes)
+        leak = self._leak(cause, missing, needs, hide, condition, places)
         self._keep(Diagnostic(
             code, message, place, why=why,
             notes=tuple(note for note in notes if not _within(place, note.span)),
             help=otherwise if instead is None else instead.text, witness=witness,
             edits=() if instead is None else instead.edits,
-        ), self._leak(cause, missing, needs, hide, condition, places))  # fmt: skip
+        ), replace(leak, team=team))  # fmt: skip
 
     def _leak(
         self, cause: Cause, missing: Readers, needs: Readers, hide: str, condition: Expr | None,

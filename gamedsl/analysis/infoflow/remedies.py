@@ -15,7 +15,21 @@ from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.frontend.source.edits import first_decision_before, set_step_readers, step_before
-from gamedsl.ir.expr import Cell, Expr, Field, Get, LastBy, Local, Me, Past, Read, walk
+from gamedsl.ir.expr import (
+    Apply,
+    Cell,
+    Expr,
+    Field,
+    Get,
+    LastBy,
+    LetCall,
+    LetMap,
+    Local,
+    Me,
+    Past,
+    Read,
+    walk,
+)
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Binding,
@@ -33,6 +47,65 @@ from gamedsl.ir.types import Option, PerSeat, Type
 
 LONGEST = 50
 """The length in characters up to which an expression is quoted."""
+
+
+@dataclass(frozen=True)
+class Team:
+    """Roles that a step is for, by a test that they have not been told of each other."""
+
+    members: str
+    """The expression that gives them, as a step can show it."""
+    test: str
+    """The readers of that step, as `seen_by` has them."""
+    before: Span
+    """The step of the game, in no other step, that it stands before or holds it."""
+    hidden: bool
+    """Whether others see nothing of the step."""
+
+
+def team_of(step: Binding, cause: Cause, ir: GameIR) -> Team | None:
+    """Returns the team that a step is for, if a cause decides who is in it, and it is settled
+    before, in no step that repeats. None where a step of the game's file cannot tell it."""
+    hidden = step.readers.kind == "test"
+    test = step.readers.test if hidden else step.condition
+    own = next((top for top in ir.turns if any(part is step for part in walk_steps((top,)))), None)
+    if test is None or own is None or own.span.source is not ir.span.source:
+        return None
+    read = _read(test, ir)
+    inside = walk_steps(tuple(part for top in ir.turns for part in substeps(top)))
+    if root_of(cause.expr) not in read or read & _written(inside):
+        return None
+    known = _members(test)
+    if known is not None:
+        return Team(known, known, own.span, hidden)
+    text = " ".join(test.span.text.split())
+    if not hidden or '"' in text or len(text) > LONGEST:
+        return None
+    each = re.sub(r"\bme\b", "r", re.sub(r"\.me\b", "[r]", text))
+    return Team(f"[r for r in roles if {each}]", text, own.span, hidden)
+
+
+def _members(test: Expr) -> str | None:
+    """Returns the `let` of several roles that a test asks whether `me` is in it."""
+    match test:
+        case Apply(function="in", arguments=(Me(), LetCall(name=name, arguments=()))):
+            return name
+        case _:
+            return None
+
+
+def _read(expr: Expr, ir: GameIR) -> frozenset[str]:
+    """Returns the variables that an expression reads, directly or through lets."""
+    found: set[str] = set()
+    queue, known = [expr], set[str]()
+    while queue:
+        for part in walk(queue.pop()):
+            if isinstance(part, Read | LastBy | Past):
+                found.add(part.name)
+            if isinstance(part, LetCall | LetMap) and part.name not in known:
+                known.add(part.name)
+                queue.append(ir.lets_by_name[part.name].body)
+    return frozenset(found)
 
 
 @dataclass
@@ -60,6 +133,8 @@ class Leak:
     """The condition that reads it, where telling that alone is enough."""
     places: tuple[Span, ...] = ()
     """The places of the steps that it is about; a step that tells it stands before one of them."""
+    team: Team | None = None
+    """The secret team that acts or is told something there, where who is in it decides."""
 
     def join(self, other: Leak) -> None:
         """Adds the flow of another seat through the same place."""
@@ -88,12 +163,25 @@ class Remedies:
     def of(self, flow: Leak) -> Fix:
         """Returns a step that shows the value, or the readers that its variable should have; and
         the readers that the variable which stores it may have."""
+        if flow.team is not None:
+            return self._among(flow.team)
         readers = flow.readers & ~self._all(flow.missing)
         if not flow.hide or not readers:
             return self._openly(flow)
         hidden = f"declare {named(flow.hide)} with `seen_by: {self.listed(readers)}`"
         openly = self._openly(flow)
         return Fix(f"{openly.text}, or {hidden}", openly.edits)
+
+    def _among(self, team: Team) -> Fix:
+        """Returns the fix that tells a secret team who is in it, and nobody else."""
+        root = team.members if team.members.isidentifier() else "team"
+        name = self._name(team.members, root)
+        parts = (_quoted(team.members), name, _quoted(team.test))
+        step = "{{show: {}, as: {}, seen_by: {}}}".format(*parts)
+        said = f"tell the team before who is in it: `- {step}`"
+        if not team.hidden:
+            return Fix(f"{said}, and write `seen_by: {_quoted(team.test)}` here")
+        return Fix(said, step_before(team.before, step))
 
     def _openly(self, flow: Leak) -> Fix:
         cause = flow.cause
@@ -119,11 +207,12 @@ class Remedies:
             return Fix(words, self._opened(root) if open else ())
         text, part = told
         name = self._name(text, short(root))
-        quoted = text if re.fullmatch(r"[\w.]+", text) else f'"{text}"'
         there = [f"{read} != none" for read in dict.fromkeys(self._unsure(expr, text))]
         only = f", if: {' and '.join(there)}" if there else ""
         instead = "" if expr is cause.expr else f" of `{text_of(expr)}`"
-        step = f"{{show: {quoted}, as: {name}, seen_by: {self._readers_for(flow, expr)}{only}}}"
+        step = (
+            f"{{show: {_quoted(text)}, as: {name}, seen_by: {self._readers_for(flow, expr)}{only}}}"
+        )
         said = f"tell it before, and read `{name}{part}` instead{instead}: `- {step}`"
         if flow.action:
             said += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
@@ -304,6 +393,11 @@ def text_of(expr: Expr) -> str:
     text = " ".join(expr.span.text.split())
     name = short(expr.name) if isinstance(expr, Read) else ""
     return name if name not in text else text
+
+
+def _quoted(text: str) -> str:
+    """Returns an expression as a value of a map in braces."""
+    return text if re.fullmatch(r"[\w.]+", text) else f'"{text}"'
 
 
 def short(name: str) -> str:
