@@ -15,7 +15,17 @@ from gamedsl.analysis.nodes import Node, history_lines, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
-from gamedsl.ir.expr import Apply, Const, Expr, LetCall, LetMap, Local, walk
+from gamedsl.ir.expr import (
+    Apply,
+    Collect,
+    Const,
+    Expr,
+    LetCall,
+    LetMap,
+    Local,
+    children,
+    walk,
+)
 from gamedsl.ir.game import GameIR
 
 NAME = "ties"
@@ -27,14 +37,14 @@ _ALL = {"argmax": "best", "most": "modes"}
 
 def untested_ties(ir: GameIR) -> list[Apply]:
     """Returns the `argmax` and `most` that payoffs read, directly or through lets, and compare with
-    none nowhere. Those that depend on a local are left out."""
+    none nowhere. Those that depend on a local around them are left out."""
     found: dict[int, Apply] = {}
     tested: set[int] = set()
     for _, payoff in ir.payoffs:
         for part in _reached(payoff, ir):
             if not isinstance(part, Apply):
                 continue
-            if part.function in _ALL and not any(isinstance(p, Local) for p in walk(part)):
+            if part.function in _ALL and not _free_locals(part):
                 found.setdefault(id(part), part)
             if part.function in ("==", "!=") and any(map(_is_none, part.arguments)):
                 tested |= {id(p) for side in part.arguments for p in _reached(side, ir)}
@@ -95,6 +105,18 @@ def _reached(expr: Expr, ir: GameIR) -> Iterator[Expr]:
             if isinstance(part, LetCall | LetMap) and part.name not in known:
                 known.add(part.name)
                 queue.append(ir.lets_by_name[part.name].body)
+
+
+def _free_locals(expr: Expr) -> set[str]:
+    """Returns the locals that an expression reads and does not bind itself."""
+    free: set[str] = set()
+    for child in children(expr):
+        free |= _free_locals(child)
+    if isinstance(expr, Local):
+        free.add(expr.name)
+    if isinstance(expr, Collect):
+        free = free - {*expr.targets} | _free_locals(expr.source)
+    return free
 
 
 def _is_none(expr: Expr) -> bool:

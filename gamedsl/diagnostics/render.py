@@ -7,6 +7,7 @@ and wide characters keep the underline below what it underlines, long lines are 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal
 
 from gamedsl.diagnostics.model import Diagnostic
@@ -35,6 +36,21 @@ def render(diagnostics: Iterable[Diagnostic], form: Form = "pretty", colour: boo
 
 def _place(span: Span) -> str:
     return f"{escaped(span.source.name)}:{span.line}:{span.column}"
+
+
+_PACKAGE = Path(__file__).parents[1]
+_SHIPPED = (_PACKAGE / "_library", _PACKAGE.parent)
+"""Where shipped files lie: in the package of a wheel, else beside it."""
+
+
+def _file(source: Source) -> str:
+    """Returns the name of a file; of a shipped one that does not lie below the current folder, its
+    place among the shipped files."""
+    path = Path(source.name)
+    for folder in _SHIPPED if path.is_absolute() else ():
+        if path.is_relative_to(folder):
+            return f"shipped {escaped(path.relative_to(folder).as_posix())}"
+    return escaped(source.name)
 
 
 def _concise(d: Diagnostic) -> str:
@@ -94,7 +110,9 @@ def _pretty(d: Diagnostic, paint: _Paint) -> str:
         if span.source is not source:
             source, shown = span.source, 0
             arrow = "-->" if span is d.span else ":::"
-            where = _place(span) if source.text else escaped(source.name)
+            where = _file(source)
+            if source.text:
+                where += f":{span.line}:{span.column}"
             lines.append(f"{' ' * width}{paint(_BLUE, arrow)} {where}")
         if not source.text:
             continue

@@ -110,14 +110,31 @@ class _PathWalk:
         if self._left and episode.done and not self._passed:
             raise HistoryError(
                 f"it never comes to `{self._left[0].text}`: the game is over before, and pays "
-                f"{self._paid()}"
+                f"{self._paid()}{self._asked_if(self._left[0])}"
             )
         if self._left:
             passed = "; ".join(dict.fromkeys(self._passed)) or "nothing"
             raise HistoryError(
                 f"it never comes to `{self._left[0].text}`; on the way are: {passed}"
+                f"{self._asked_if(self._left[0])}"
             )
         raise HistoryError(f"nobody is asked after that: the game is over, and pays {self._paid()}")
+
+    def _asked_if(self, move: Move) -> str:
+        """Returns the conditions under which a move is made, and that what is not named before it
+        was taken as it comes first; empty where it has none."""
+        tests = dict.fromkeys(
+            " ".join(step.condition.span.text.split())
+            for step in self._steps.values()
+            if move.name in (step.id, _short(step.variable)) and step.condition is not None
+        )
+        if not tests:
+            return ""
+        listed = " or ".join(f"`{test}`" for test in tests)
+        return (
+            f". `{move.name}` needs {listed}; what is not named before it is the first option or "
+            "outcome, so name earlier moves too"
+        )
 
     def _paid(self) -> str:
         payoffs = self._episode.payoffs

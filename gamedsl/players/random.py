@@ -17,7 +17,11 @@ TRIES = 60
 class RandomPlayer(DrawingPlayer):
     """Uniform over the legal actions. Of an open decision it says what is drawn from the type that
     is asked for (`gamedsl.prompting.random_replies`); the last that was drawn, where none is
-    valid."""
+    valid. With `plain_words` it leaves out odd texts, which try a game out and teach nothing."""
+
+    def __init__(self, *, seed: int = 0, plain_words: bool = False) -> None:
+        super().__init__(seed=seed)
+        self._plain_words = plain_words
 
     def odds(self, decision: Decision, episode: Episode) -> list[float]:
         return [1 / len(decision.legal)] * len(decision.legal)
@@ -28,7 +32,9 @@ class RandomPlayer(DrawingPlayer):
         assert decision.said is not None
         seats, name = decision.env.ir.seats, ""
         for _ in range(TRIES):
-            name = random_reply(decision.said, decision.type, seats, dice)
+            name = random_reply(
+                decision.said, decision.type, seats, dice, plain_words=self._plain_words
+            )
             if decision.admits(name):
                 break
         return name

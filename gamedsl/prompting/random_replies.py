@@ -44,6 +44,11 @@ PHRASES = (
 )  # fmt: skip
 """Phrases that texts are drawn from; prompts and replies must get along with the odd ones."""
 
+PLAIN_PHRASES = tuple(
+    p for p in PHRASES if p.isascii() and p.replace(" ", "").strip(".?").isalnum()
+)
+"""Phrases from which a model may learn: plain words, and nothing that looks like markup."""
+
 PROGRAMS = (
     "x",
     "pass",
@@ -57,28 +62,32 @@ _FAR = 99
 
 
 def random_reply(
-    said: Said, type: Type, seats: tuple[str, ...], random: Random, number: int | None = None
-) -> str:
+    said: Said, type: Type, seats: tuple[str, ...], random: Random, number: int | None = None,
+    *, plain_words: bool = False,
+) -> str:  # fmt: skip
     """Returns the canonical name of a random reply. Raises ValueError where the type has no value,
     or none that fits its limits. Of several replies, by their `number`, every second one is a text
-    where a text or an object may be said."""
+    where a text or an object may be said. With `plain_words` no text is an odd one, or empty unless
+    nothing else fits its limit."""
+    spoken = PLAIN_PHRASES if plain_words else PHRASES
+    texts = spoken if plain_words else ("", *PHRASES)
     kinds = text_or_record(type) if said.form == "either" else None
     if kinds is not None and number is None:
         number = random.randrange(2)
     value: Any
     if kinds is not None and number is not None and number % 2 == 0:
-        value = _text(kinds.text, tuple(p for p in PHRASES if "{" not in p), random)
+        value = _text(kinds.text, tuple(p for p in spoken if "{" not in p), random)
     elif said.form in ("json", "either"):
-        value = _value(type if kinds is None else kinds.record, seats, random)
+        value = _value(type if kinds is None else kinds.record, seats, random, texts)
     elif said.form == "tool":
         assert isinstance(type, Record)
         called = random.randrange(len(type.fields))
         parts = enumerate(type.types)
         value = tuple(
-            _value(plain(of), seats, random) if at == called else None for at, of in parts
+            _value(plain(of), seats, random, texts) if at == called else None for at, of in parts
         )
     else:
-        value = _text(type, PROGRAMS if said.form == "code" else PHRASES, random)
+        value = _text(type, PROGRAMS if said.form == "code" else spoken, random)
     return open_reply_name(value, said, type, seats)
 
 
@@ -87,7 +96,9 @@ def _text(type: Type, phrases: tuple[str, ...], random: Random) -> str:
     return random.choice([p for p in phrases if limit is None or len(p) <= limit] or [""])
 
 
-def _value(type: Type, seats: tuple[str, ...], random: Random) -> Any:
+def _value(
+    type: Type, seats: tuple[str, ...], random: Random, texts: tuple[str, ...]
+) -> Any:  # fmt: skip
     match type:
         case Bool():
             return random.random() < 0.5
@@ -98,28 +109,28 @@ def _value(type: Type, seats: tuple[str, ...], random: Random) -> Any:
         case Seat():
             return random.choice(seats)
         case Text():
-            return _text(type, ("", *PHRASES), random)
+            return _text(type, texts, random)
         case Option(of=inner):
-            return None if random.random() < 0.5 else _value(inner, seats, random)
+            return None if random.random() < 0.5 else _value(inner, seats, random, texts)
         case Union(of=options):
-            return _value(random.choice(options), seats, random)
+            return _value(random.choice(options), seats, random, texts)
         case List(of=inner):
             least, most = lengths(type)
             count = random.randint(least, max(least, min(most, _MOST_ITEMS)))
-            return tuple(_value(inner, seats, random) for _ in range(count))
+            return tuple(_value(inner, seats, random, texts) for _ in range(count))
         case Grid(rows=rows, columns=columns, of=inner):
-            return tuple(_value(inner, seats, random) for _ in range(rows * columns))
+            return tuple(_value(inner, seats, random, texts) for _ in range(rows * columns))
         case Tuple(of=types):
-            return tuple(_value(of, seats, random) for of in types)
+            return tuple(_value(of, seats, random, texts) for of in types)
         case Set(of=inner):
             values = domain(inner, seats) or ()
             count = random.randint(0, min(len(values), _MOST_ITEMS))
             return frozenset(random.sample(values, count))
         case Record(types=types):
-            return tuple(_value(of, seats, random) for of in types)
+            return tuple(_value(of, seats, random, texts) for of in types)
         case PerValue() | PerSeat():
             fields = (f for f in fields_of(type, seats) if f.needed or random.random() < 0.5)
-            return {field.key: _value(field.type, seats, random) for field in fields}
+            return {field.key: _value(field.type, seats, random, texts) for field in fields}
         case NoneType() | Never() | Bag():
             return None
     assert_never(type)

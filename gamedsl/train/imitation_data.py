@@ -118,6 +118,8 @@ def players_of(
         expert = open_player(
             plan.expert, game, seed=recipe.seed, budget=seating.budget, from_file=True
         )
+        if isinstance(expert, RandomPlayer):
+            expert = RandomPlayer(seed=recipe.seed, plain_words=True)
         if plan.opponents is None:
             return [_seated(game, seating, expert)], [frozenset(taught)]
         other = open_player(

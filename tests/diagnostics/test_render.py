@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gamedsl.compiler import compile_file
 from gamedsl.diagnostics import CompileError, Diagnostic, Note, Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.sema.library import shipped_folder
 
 SOURCE = Source(
     "games/stag_hunt.yaml",
@@ -205,3 +208,22 @@ def test_a_compile_error_shows_its_problems() -> None:
 )
 def test_did_you_mean(word: str, known: list[str], meant: str | None) -> None:
     assert did_you_mean(word, known) == meant
+
+
+def test_shipped_file_is_named_without_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "ship.yaml"
+    path.write_text(
+        "game: ship\nroles: [agent]\nactions: {answer: {args: {text: text(20)}}}\n"
+        "turns:\n  - {use: tool_loop, calls: 5, done: 5}\npayoffs: 0\nrespond: tool\n"
+        "on_invalid: {retry: 1, then: forfeit, pay: -1}\n",
+        encoding="utf-8",
+    )
+    found = compile_file(path).diagnostics
+    assert "--> shipped protocols/tool_loop.yaml:12:12\n" in render(found)
+    assert str(shipped_folder()) not in render(found)
+    assert f"{shipped_folder() / 'protocols' / 'tool_loop.yaml'}:12:12: " in render(
+        found, "concise"
+    )

@@ -196,3 +196,21 @@ def test_rules_call_seats_by_what_they_do(tmp_path: Path) -> None:
     assert "a player sees it if it is its owner or it is spy" in told
     assert "A player sees it if it is who chooses or who chooses is bob" in told
     assert "ach player is, if it is the player in turn or it is spy, told told" in told
+
+
+def test_owner_of_a_field_is_the_author_of_its_record(tmp_path: Path) -> None:
+    """A map by role in a record is its author's alone; as the whole reply, entries have owners."""
+    path = tmp_path / "letters.yaml"
+    path.write_text(
+        "game: letters\nroles: [ann, bob]\ntypes: {Notes: {per: role, of: text(20)}}\nturns:\n"
+        "  - {role: ann, say: letter, read: {open: text(9), private: Notes},\n"
+        "     seen_by: {open: all, private: owner}}\n"
+        "  - {role: bob, choose: x, from: [red, green]}\npayoffs: 0\n"
+        "on_invalid: {retry: 1, then: forfeit, pay: -1}\n",
+        encoding="utf-8",
+    )
+    episode = gamedsl.load(path).env().reset(seed=0)
+    episode.step({"ann": '{"open": "hello", "private": {"ann": "mine", "bob": "for bob"}}'})
+    prompt = str(episode.decisions[0].messages)
+    assert "hello" in prompt
+    assert "for bob" not in prompt

@@ -15,6 +15,8 @@ NOTED = [
     "payoffs: 1 if me == argmax(bid) else 0\n",
     "let:\n  winner: argmax(bid)\npayoffs: 1 if me == winner else -1\n",
     "payoffs: 1 if bid.me == most(bid) and bid.me > 1 else 0\n",
+    "payoffs: 1 if me == argmax(bid[r] for r in roles) else 0\n",
+    "payoffs: 1 if bid.me == most([bid[r] for r in roles if bid[r] > 0]) and bid.me > 1 else 0\n",
 ]
 SILENT = [
     "payoffs: 1 if me == argmax(bid) else 1\n",
@@ -22,6 +24,8 @@ SILENT = [
     "let:\n  winner: argmax(bid)\npayoffs: 0 if winner == none else 1 if me == winner else -1\n",
     "payoffs: 1 if me in best(bid) else 0\n",
     "payoffs: bid.me if me == argmax(bid) else 1\n",
+    "payoffs: 1 if me in best(bid[r] for r in roles) else 0\n",
+    "payoffs: sum(1 for n in 1..2 if argmax(bid[r] + n for r in roles) == me)\n",
 ]
 
 

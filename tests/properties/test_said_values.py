@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from gamedsl.ir import types as t
 from gamedsl.ir.json_types import readable, schema_of
-from gamedsl.prompting.random_replies import PHRASES, PROGRAMS, random_reply
+from gamedsl.prompting.random_replies import PHRASES, PLAIN_PHRASES, PROGRAMS, random_reply
 from gamedsl.prompting.replies import (
     ParseFailure,
     open_reply_name,
@@ -181,3 +181,16 @@ def test_babble_keeps_to_its_limit(limit: int | None) -> None:
             )
     with pytest.raises(ValueError, match="empty"):
         random_reply(TEXT, t.Text(0), SEATS, Random(0))
+
+
+@pytest.mark.parametrize("said", [TEXT, JSON], ids=["text", "record"])
+def test_plain_words_are_no_odd_texts(said: Any) -> None:
+    """What a warm-up learns from has no markup, no braces and no empty texts."""
+    fields = (("body", t.Text(40)), ("tags", t.List(t.Text(8), at_most=3)))
+    of = t.Text(40) if said is TEXT else t.Record("note", fields)
+    random = Random(0)
+    names = [random_reply(said, of, SEATS, random, plain_words=True) for _ in range(300)]
+    assert "Why not?" in "".join(names)
+    for name in names:
+        texts = [name] if said is TEXT else [json.loads(name)["body"], *json.loads(name)["tags"]]
+        assert all(text in PLAIN_PHRASES for text in texts)

@@ -147,6 +147,8 @@ def test_replies_in_words_are_named(capsys):
                       "check, bet"),
         ("answer=fold", "it never comes to `answer=fold`; on the way are: first.card (J, Q, K); "
                         "second.card (Q, K); first.open (check, bet); second.reply (check, bet)"),
+        ("answer=call", "`answer` needs `open == bet` or `reply == bet`; what is not named before "
+                        "it is the first option or outcome, so name earlier moves too"),
         ("reply=bet, answer=fold", "the game is over, and pays first -1, second 1"),
         ("reply=bet, answer=fold, open=bet", "it never comes to `open=bet`: the game is over "
                                              "before, and pays first -1, second 1"),

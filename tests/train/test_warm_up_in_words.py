@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from gamedsl.cli import main
+from gamedsl.prompting.random_replies import PLAIN_PHRASES
 from gamedsl.runtime import Action, Game
 from gamedsl.runtime.transcripts import dump
 from gamedsl.train.engine import open_policy
@@ -105,6 +106,23 @@ def test_warm_up_makes_valid_replies_likely(
             assert told["after"]["held_out_loss"] == pytest.approx(loss[name], rel=0.3)
             assert (told["games"], told["prompts"], told["held_out_games"]) == (18, 18, 2)
     assert loss["warm"] < 0.8 < 4 < loss["cold"]
+
+
+TALK = """
+game: talk
+roles: [caller]
+turns:
+  - {role: caller, say: line, max_tokens: 40}
+payoffs: 1
+on_invalid: {then: skip, pay: -1}
+"""
+
+
+def test_random_expert_teaches_no_odd_texts(compiled: Callable[[str], Game]) -> None:
+    learned, _ = _chats(compiled(TALK), warm_up__games=60)
+    said = {text.partition("<|im_end|>")[0] for (text,) in _said(learned)}
+    assert len(said) > 3
+    assert said <= set(PLAIN_PHRASES)
 
 
 def test_only_reply_tokens_are_imitated(compiled: Callable[[str], Game]) -> None:
