@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import re
+import signal
 import sys
 import time
 from collections import Counter
@@ -155,6 +156,7 @@ def _start(run: Run, given: argparse.Namespace) -> int:
 
 
 def _run(run: Run, given: argparse.Namespace) -> int:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # shells ignore it in the background
     print(f"seed {run.seed}", flush=True)
     try:
         if given.inputs is not None:
