@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 DOCS = Path(__file__).parents[2] / "docs"
-FENCED = re.compile(r"(?:`([\w/.]+)`:\n\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"(?:`([\w/]+\.\w+)`:\n\n)?^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 ADDRESS = "http://localhost:8000/v1"
 """The endpoint that pages name."""
