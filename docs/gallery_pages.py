@@ -205,7 +205,7 @@ class _Page:
         else:
             yield f"Sent to `{decision.seat}`, who is asked first in this play."
         yield ""
-        yield "```prompt"
+        yield "```output"
         yield from (line for _, text in decision.messages for line in text.strip().splitlines())
         yield "```"
 
