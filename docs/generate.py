@@ -1,8 +1,10 @@
-"""Writes `docs/reference.md`, the tables of `docs/replies.md`, the picture of the architecture and
-the JSON Schema of `train:`.
+"""Writes `docs/reference.md`, the tables of `docs/replies.md`, the picture of the architecture, the
+index of the gallery and the JSON Schema of `train:`.
 
-    python docs/generate.py          # write them
-    python docs/generate.py --check  # fail if one is stale (the test suite does)
+    python docs/generate.py                     # write them
+    python docs/generate.py --check             # fail if one is stale (the test suite does)
+    python docs/generate.py gallery             # write the gallery's page of each shipped game
+    python docs/generate.py gallery kuhn_poker  # or of some; both with --check too
 
 Nothing in the reference is typed twice: sections come from the JSON Schemas; built-ins, functions
 of games, label styles, words of templates, recipe keys, players and diagnostics from the tables
@@ -11,6 +13,7 @@ that the compiler runs on.
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
 import sys
@@ -20,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from architecture_picture import picture
+from gallery_pages import GALLERY, all_names, files_of, index
 from reply_tables import TABLES
 
 import gamedsl
@@ -51,20 +55,38 @@ BANDS = {
 
 
 def main() -> int:
-    pages = {
+    parser = argparse.ArgumentParser(description="Write the pages that are made from tables.")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if one is stale")
+    parser.add_argument("what", nargs="*", help="gallery, and names of games (default: all games)")
+    args = parser.parse_args()
+    if args.what and args.what[0] != "gallery":
+        parser.error("only the gallery is written apart: `gallery`, `gallery kuhn_poker`")
+    pages = gallery(args.what[1:]) if args.what else tables()
+    stale = [p for p, text in pages.items() if not p.exists() or p.read_text("utf-8") != text]
+    command = " ".join(["python docs/generate.py", *args.what])
+    for page in stale:
+        if args.check:
+            sys.stderr.write(f"{page.name} is stale: run `{command}`\n")
+        else:
+            page.parent.mkdir(parents=True, exist_ok=True)
+            page.write_text(pages[page], encoding="utf-8")
+    return int(args.check and bool(stale))
+
+
+def tables() -> dict[Path, str]:
+    """The pages and files that the compiler's tables say, by path."""
+    return {
         REFERENCE: "\n".join(reference()) + "\n",
         REPLIES: replies(),
         PICTURE: picture(),
         TRAIN: json.dumps(train_schema(), indent=2) + "\n",
+        GALLERY / "index.md": index(),
     }
-    stale = [p for p, text in pages.items() if not p.exists() or p.read_text("utf-8") != text]
-    if "--check" in sys.argv[1:]:
-        for page in stale:
-            sys.stderr.write(f"{page.name} is stale: run `python docs/generate.py`\n")
-        return int(bool(stale))
-    for page in stale:
-        page.write_text(pages[page], encoding="utf-8")
-    return 0
+
+
+def gallery(names: list[str]) -> dict[Path, str]:
+    """The pages of some games, or of all, with their pictures."""
+    return {path: text for name in names or all_names() for path, text in files_of(name).items()}
 
 
 def replies() -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from typing import Any
 
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.fixes import Fix
@@ -33,6 +34,11 @@ def check_words(check: RecipeCheck) -> None:
             )  # fmt: skip
 
 
+def _as_read(value: Any) -> Any:
+    """A value as the rows of the table take it: of a setting's tuple, a list."""
+    return list(value) if isinstance(value, tuple) else value
+
+
 def _refuse(check: RecipeCheck, row: SettingSpec) -> None:
     """Report a setting for closed games, unless it is as it would be by default."""
     if row.kind == "map":
@@ -50,14 +56,19 @@ def check_unread(check: RecipeCheck, overrides: Set[str]) -> None:
     """Warn of settings without effect, except those at their defaults.
 
     `overrides` are the names of those that were given for this run alone: where one of these
-    decides, what the file says of another method is no mistake of anybody's.
+    decides, what the file says of another method is no mistake of anybody's. A decider with a
+    wrong value decides nothing: its own error is enough.
     """
     rows = table()
+    wrong = {
+        name for name, setting in check.given.items()
+        if name in rows and not rows[name].fits(_as_read(setting.value))
+    }  # fmt: skip
     for name, setting in check.given.items():
         if name in check.usual or name not in rows:
             continue
         for condition in rows[name].read_if:
-            if condition.holds(check.recipe):
+            if condition.decider in wrong or condition.holds(check.recipe):
                 continue
             decided = [key for key in check.given if f"{key}.".startswith(f"{condition.decider}.")]
             if name in overrides or overrides.isdisjoint(decided):

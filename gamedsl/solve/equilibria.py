@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
-from math import prod
+from math import log10, prod
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -18,6 +18,10 @@ from gamedsl.solve.tree import CHANCE, Tree, Utility
 
 MANY_PROFILES = 50_000
 MANY_ACTIONS = 6
+
+_COUNTED = 10**15
+"""Profiles up to which a message has their number; beyond, its power of ten alone. Python refuses
+to write numbers of over 4,300 digits."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ def pure_equilibria(tree: Tree, utility: Utility = "rewards") -> PureEquilibria:
     """
     many = prod(len(info.actions) for info in tree.info_sets)
     if many > MANY_PROFILES:
-        return PureEquilibria(None, f"there are {many:,} pure profiles: too many to try each")
+        count = f"{many:,}" if many < _COUNTED else f"about 10^{log10(many):.0f}"
+        return PureEquilibria(None, f"there are {count} pure profiles: too many to try each")
     known = _FOUND.setdefault(tree, {})
     if utility not in known:
         known[utility] = _search(tree, utility)

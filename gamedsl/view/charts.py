@@ -1,20 +1,23 @@
 """Charts as SVG: lines over training steps, and heat maps.
 
-They live inside the report's page: they take its colours (light, dark, print), their text stays
-text, and they carry a title and a description for those who cannot see them. Series differ by dash
-and by a name at their end, never by colour alone.
+They are elements of a page, such as the report, whose colours they take (light, dark, print);
+`chart_file` makes one a file of its own. Their text stays text, and they carry a title and a
+description for those who cannot see them. Series differ by dash and by a name at their end, never
+by colour alone.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from math import floor, log10
 
 from gamedsl.tables.model import series as series_style
 from gamedsl.tables.numbers import number
 from gamedsl.tables.text import cut
-from gamedsl.view.canvas import Canvas
+from gamedsl.view.canvas import FONT, Canvas, palette
 from gamedsl.view.text_metrics import Box
 
 LETTERS = 12.0
@@ -98,6 +101,27 @@ def line_chart(
         for one in named
     )
     return canvas.inline(title, f"From step {first} to {steps[-1]}. {summary}.")
+
+
+def chart_rules() -> str:
+    """Returns the style sheet of charts; it takes the colours of `canvas.palette`."""
+    return files("gamedsl.view").joinpath("charts.css").read_text("utf-8")
+
+
+def chart_file(chart: str) -> str:
+    """Returns a chart as an SVG file with its own colours, light and dark; the same for the same
+    chart. `chart` is an element that a function of this module returned."""
+    width, height = re.findall(r'viewBox="0 0 (\S+) (\S+)"', chart)[0]
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" '
+        f'font-family="{FONT}" '
+    )
+    style = f"<style>\n{palette()}{chart_rules()}</style>\n"
+    paper = '<rect width="100%" height="100%" style="fill: var(--paper)"/>\n'
+    described = re.sub(r"\bchart\d+([td])\b", r"chart\1", chart)
+    return (
+        described.replace("<svg ", head, 1).replace("</desc>", f"</desc>\n{style}{paper}", 1) + "\n"
+    )
 
 
 @dataclass(frozen=True)

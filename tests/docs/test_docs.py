@@ -102,8 +102,8 @@ def test_readme_extra_covers_its_commands() -> None:
     assert {"torch", "scipy", "httpx2"} <= brought("train")
 
 
-def test_the_page_of_games_names_every_shipped_file() -> None:
-    text = (ROOT / "docs" / "games.md").read_text(encoding="utf-8")
+def test_the_gallery_names_every_shipped_file() -> None:
+    text = (ROOT / "docs" / "gallery" / "index.md").read_text(encoding="utf-8")
     for folder in ("games", "protocols", "rewards"):
         for path in (ROOT / folder).glob("*.yaml"):
             assert f"`{path.stem}`" in text, path.stem

@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from page_blocks import write_files
 
 from gamedsl.compiler import compile_file
 from gamedsl.diagnostics.render import render
 
 DOCS = Path(__file__).parents[2] / "docs"
-FOLDERS = ("tutorial", "how-to", "coming-from")
+FOLDERS = ("tutorial", "how-to", "concepts", "coming-from")
 PAGES = [page for folder in FOLDERS for page in sorted((DOCS / folder).glob("*.md"))]
 
 
@@ -45,11 +46,16 @@ def problems(text: str, folder: Path) -> str:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_games_of_a_page_compile(page: Path, tmp_path: Path) -> None:
+    write_files(page, tmp_path)
     for game in re.findall(r"```yaml\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
         assert problems(game, tmp_path) == ""
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_mistakes_are_reported_as_shown(page: Path, tmp_path: Path) -> None:
+def test_mistakes_are_reported_as_shown(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_files(page, tmp_path)
+    monkeypatch.chdir(tmp_path)
     for game, change, shown in mistakes(page):
         assert problems(changed(game, change), tmp_path) == shown.strip()

@@ -1,4 +1,5 @@
 from fractions import Fraction
+from types import SimpleNamespace
 
 from small_games import (
     BIASED_ROCK,
@@ -107,3 +108,11 @@ def test_equilibria_of_payoffs_differ_from_those_of_rewards():
     )
     assert [e.text for e in pure_equilibria(tree).found] == ["(give, give)"]
     assert [e.text for e in pure_equilibria(tree, "payoffs").found] == ["(keep, keep)"]
+
+
+def test_profiles_beyond_counting_are_a_power_of_ten():
+    """Their number has more digits than Python writes."""
+    tree = SimpleNamespace(info_sets=[SimpleNamespace(actions=("left", "right"))] * 20_000)
+    every = pure_equilibria(tree)
+    assert every.found is None
+    assert every.note == "there are about 10^6021 pure profiles: too many to try each"

@@ -18,6 +18,7 @@ from gamedsl.tables.numbers import duration
 from gamedsl.train.monitors.text import sentences
 from gamedsl.train.summary import summarise
 from gamedsl.view.canvas import palette
+from gamedsl.view.charts import chart_rules
 from gamedsl.view.report.run_data import RunData, read_run
 from gamedsl.view.report.sections import SECTIONS
 
@@ -54,7 +55,7 @@ def rendered_page(**content: Any) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     template = environment.from_string(here.joinpath("page.html.jinja").read_text("utf-8"))
-    style = Markup(palette() + here.joinpath("page.css").read_text("utf-8"))
+    style = Markup(palette() + chart_rules() + here.joinpath("page.css").read_text("utf-8"))
     return template.render(style=style, **content)
 
 

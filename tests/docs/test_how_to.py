@@ -1,0 +1,105 @@
+"""The pages of one task each, and those of concepts: their files, commands and code work.
+
+The default suite stops short of training; the slow one types every command, with a tiny model.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from importlib.util import find_spec
+from pathlib import Path
+
+import page_blocks
+import pytest
+
+from gamedsl.cli import main
+from tests.evaluate.serving import Body, Reply, serving
+
+FOLDERS = ("how-to", "concepts")
+PAGES = [page for folder in FOLDERS for page in sorted((page_blocks.DOCS / folder).glob("*.md"))]
+NAMES = [page.stem for page in PAGES]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, in which commands are typed."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NO_COLOR", "1")
+    return tmp_path
+
+
+@pytest.fixture
+def address() -> Iterator[str]:
+    """A server that answers each prompt with the last option that it lists."""
+
+    def last_option(_: int, body: Body) -> Reply:
+        return Reply(str(body["messages"][-1]["content"]).splitlines()[-1])
+
+    with serving(last_option) as served:
+        yield served.url
+
+
+def typed(words: list[str], address: str) -> int:
+    """Runs a command, with the server of the test where the page has its own. What needs vLLM is
+    left to where that is installed."""
+    if "engine=vllm" in words and find_spec("vllm") is None and address != page_blocks.ADDRESS:
+        return 0
+    words = [word.replace(page_blocks.ADDRESS, address) for word in words]
+    try:
+        return main(words)
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 1
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_commands_work_without_training(page: Path, folder: Path, address: str) -> None:
+    page_blocks.write_files(page, folder)
+    for words, printed in page_blocks.commands(page):
+        if printed is None and (short := page_blocks.quick(words)) is not None:
+            assert typed(short, address) == 0, words
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_every_command_works(page: Path, folder: Path, address: str) -> None:
+    page_blocks.write_files(page, folder)
+    for words, printed in page_blocks.commands(page):
+        if printed is None:
+            assert typed(page_blocks.small(words), address) == 0, words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_commands_print_what_is_shown(
+    page: Path, folder: Path, address: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page_blocks.write_files(page, folder)
+    (folder / "runs" / "stag-0").mkdir(parents=True)  # the run that the page made before
+    (folder / "runs" / "stag-0" / "run.json").write_text("{}", encoding="utf-8")
+    for words, printed in page_blocks.commands(page):
+        if printed is not None:
+            typed(words, page_blocks.ADDRESS)
+            said = capsys.readouterr()
+            assert (said.err + said.out).strip() == printed.strip(), words
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_python_of_a_page_runs(page: Path, folder: Path) -> None:
+    names: dict[str, object] = {}
+    for block in page_blocks.blocks(page):
+        if block.kind == "python":
+            for module in re.findall(r"\b(pyspiel|pettingzoo)\b", block.text):
+                pytest.importorskip(module)
+            exec(compile(block.text, page.name, "exec"), names)
+
+
+def test_rows_of_a_page_are_json() -> None:
+    (rows,) = (b for b in page_blocks.blocks(page_blocks.DOCS / "how-to/data-rows.md") if b.path)
+    assert all(set(json.loads(row)) == {"country", "capital"} for row in rows.text.splitlines())
+
+
+@pytest.mark.parametrize("page", PAGES, ids=NAMES)
+def test_pages_of_one_task_are_short(page: Path) -> None:
+    prose = page_blocks.FENCED.sub("", page.read_text(encoding="utf-8"))
+    assert len(prose.split()) <= 350
