@@ -103,20 +103,21 @@ GRADES: tuple[Grade, ...] = ("proved", "enumerated", "sampled", "undecided", "re
 
 
 BESIDE_GAMES = """
-Kuhn poker is 17 lines, Leduc 18, tic-tac-toe 17, and the full rules of Hanabi 73, without comments. The games that OpenSpiel
-has too agree with it node by node (`tests/conformance`).
+Kuhn poker is 17 lines, Leduc 18, tic-tac-toe 17, and the full rules of Hanabi 73, without
+comments. The games that OpenSpiel has too agree with it node by node (`tests/conformance`).
 
 ## Protocols
 
-A protocol is a form of turns that is written once and used by several games: `simultaneous`, `alternate`, `round_robin`,
-`propose_respond`, `sender_receiver`, `betting_round`, `repeated`, `sealed_then_reveal`, `by_priority` and `pipeline`.
-`tool_loop`, for agents with tools, is used by one game so far. [The language](../language.md#protocols-and-stages) says how
-a game uses one.
+A protocol is a form of turns that is written once and used by several games: `simultaneous`,
+`alternate`, `round_robin`, `propose_respond`, `sender_receiver`, `betting_round`, `repeated`,
+`sealed_then_reveal`, `by_priority` and `pipeline`. `tool_loop`, for agents with tools, is used by
+one game so far. [The language](../language.md#protocols-and-stages) says how a game uses one.
 
 ## Rewards
 
-A reward file says what is trained on, given the payoffs: `individual`, `shared`, `zero_sum`, `mixing`, `hybrid`, `margin`,
-`local_ratio`, `weighted` and `rank`. [The language](../language.md#rewards) says how a game uses one.
+A reward file says what is trained on, given the payoffs: `individual`, `shared`, `zero_sum`,
+`mixing`, `hybrid`, `margin`, `local_ratio`, `weighted` and `rank`. [The
+language](../language.md#rewards) says how a game uses one.
 """
 """What the index says below its tables."""
 

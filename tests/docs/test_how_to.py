@@ -5,6 +5,7 @@ The default suite stops short of training; the slow one types every command, wit
 
 from __future__ import annotations
 
+import io
 import json
 import re
 from collections.abc import Iterator
@@ -27,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, in which commands are typed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # whoever sits there has nothing to type
     return tmp_path
 
 
