@@ -17,6 +17,7 @@ from typing import Any
 
 import gamedsl
 from gamedsl.analysis.proof import Grade, Proof
+from gamedsl.commands.games import THEMES
 from gamedsl.compiler import Result, compile_file
 from gamedsl.engine.walk import count_histories
 from gamedsl.solve.solution import Solution
@@ -33,44 +34,6 @@ PICTURES = GALLERY / "pictures"
 RUNS = ROOT / "benchmarks" / "results" / "methods"
 
 GENERATED = "<!-- Written by docs/generate.py; do not edit. -->"
-
-THEMES: dict[str, tuple[str, ...]] = {
-    "One choice each": (
-        "stag_hunt", "stag_hunt_n", "prisoners_dilemma", "chicken", "battle_of_the_sexes",
-        "matching_pennies", "rock_paper_scissors", "biased_rock_paper_scissors",
-        "pure_coordination", "public_goods", "colonel_blotto",
-    ),
-    "Several rounds": (
-        "repeated_prisoners_dilemma", "iterated_prisoners_dilemma", "repeated_stag_hunt",
-        "centipede", "commons",
-    ),
-    "Bargains and auctions": (
-        "ultimatum", "ultimatum_n", "first_price_auction", "bargaining", "bargaining_in_words",
-        "negotiation", "deal_or_no_deal", "serial_dictatorship",
-    ),
-    "Cards, dice and bluffs": (
-        "kuhn_poker", "kuhn_poker_n", "kuhn_poker_thinking", "kuhn_poker_tools", "leduc_poker",
-        "liars_dice", "goofspiel", "blackjack", "battleship",
-    ),
-    "Signals and teams": (
-        "lewis_signaling", "advice", "trade_comm", "running_total", "information_cascade", "jury",
-        "tiny_hanabi", "small_hanabi", "small_hanabi_told", "small_hanabi_thinking",
-        "small_hanabi_tools", "hanabi", "spread", "pursuit",
-    ),
-    "Boards": (
-        "tic_tac_toe", "connect_four", "nim", "hex", "dark_hex", "y", "go", "nine_mens_morris",
-    ),
-    "Hidden roles and villages": ("werewolf", "village"),
-    "Debates, judges and writing": (
-        "debate", "debate_by_rule", "consensus_debate", "generator_judge", "writing_contest",
-        "proposer_solver",
-    ),
-    "Questions, tools and code": (
-        "guess_the_number", "guess_in_words", "twenty_questions", "twenty_questions_by_attributes",
-        "tool_agent", "support", "code_team",
-    ),
-}  # fmt: skip
-"""Every shipped game, in one theme; a test notices an omission."""
 
 CURVES: dict[str, tuple[str, str]] = {
     "stag_hunt": ("stag-hunt", "reward"),
@@ -139,14 +102,14 @@ def _index() -> Iterator[str]:
     yield ""
     yield GENERATED
     yield ""
-    count = sum(map(len, THEMES.values()))
+    count = sum(len(theme.games) for theme in THEMES.values())
     yield (
         f"{count} games come with gamedsl. A command takes the name of one in place of a file: "
         "`gamedsl train stag_hunt`."
     )
-    for theme, names in THEMES.items():
-        yield f"\n## {theme}\n"
-        rows = [(f"[`{name}`]({name}.md)", _about(name)) for name in names]
+    for theme in THEMES.values():
+        yield f"\n## {theme.title}\n"
+        rows = [(f"[`{name}`]({name}.md)", _about(name)) for name in theme.games]
         yield from markdown_rows(Table(text_columns("game", "in one line"), rows))
     yield BESIDE_GAMES
     yield (
@@ -368,4 +331,4 @@ def _chart(runs: Sequence[Mapping[str, Any]], measure: str) -> str:
 
 def all_names() -> Iterable[str]:
     """The names of all games, in the order of the index."""
-    return (name for names in THEMES.values() for name in names)
+    return (name for theme in THEMES.values() for name in theme.games)

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 COMMANDS: dict[str, str] = {
+    "new": "write a game file to begin with, from a template",
+    "games": "list the shipped games and yours, by tags",
     "validate": "check files and say what is wrong, with places and remedies",
     "explain": "print the long form of a diagnostic code",
     "calls": "list the functions that games may call, with their signatures",
@@ -42,6 +44,34 @@ COMMANDS: dict[str, str] = {
     "lsp": "serve an editor: problems, fixes, hover, completion, definition, outline",
     "mcp": "serve tools to coding assistants: validate, explain, prompts, solve, play",
 }
+EXAMPLES: dict[str, tuple[str, str]] = {
+    "new": ("new my_game --template auction", "tutorial/first-game.md"),
+    "games": ("games --tag bluffing", "gallery/index.md"),
+    "validate": ("validate kuhn_poker --report text", "validate.md"),
+    "explain": ("explain GD0414", "validate.md"),
+    "calls": ("calls", "calls.md"),
+    "prompts": ('prompts kuhn_poker --at "card=Q, open=bet"', "concepts/labels.md"),
+    "show": ("show kuhn_poker --view tree -o kuhn.svg", "show.md"),
+    "solve": ("solve kuhn_poker --save kuhn.json", "solve.md"),
+    "compile": ("compile kuhn_poker -o kuhn.json", "versions.md"),
+    "export": ("export kuhn_poker -o kuhn.efg", "how-to/export.md"),
+    "import": ("import poker.efg -o poker.yaml", "gambit.md"),
+    "replay": ("replay kuhn_poker plays/kuhn_poker-1.jsonl", "how-to/play.md"),
+    "play": ("play kuhn_poker --against equilibrium", "how-to/play.md"),
+    "train": ("train stag_hunt --steps 20", "training/index.md"),
+    "report": ("report runs/first runs/second", "how-to/read-a-report.md"),
+    "eval": ("eval minimax random --game tic_tac_toe", "eval.md"),
+    "lsp": ("lsp", "editors.md"),
+    "mcp": ("mcp", "assistants.md"),
+}
+"""An example of each command, and the page that tells more, in `docs`."""
+
+VERSIONS = (
+    "torch", "transformers", "peft", "vllm", "numpy", "scipy", "rich", "pygls", "mcp", "open_spiel",
+    "pettingzoo",
+)  # fmt: skip
+"""Packages of extras that `--version` names where they are installed."""
+
 OF_GAMES = (
     "validate", "calls", "prompts", "show", "solve", "compile", "export", "replay", "play", "train",
     "eval",
@@ -49,6 +79,13 @@ OF_GAMES = (
 """The commands that read games, and so may be told of files with functions for them."""
 
 CLEAN, PROBLEMS, USAGE, INTERRUPTED = 0, 1, 2, 130
+
+
+class _HelpFormatter(argparse.HelpFormatter):
+    """Wraps paragraphs, and keeps texts of several lines as they are."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return text if "\n" in text else super()._fill_text(text, width, indent)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -160,16 +197,17 @@ def _dispatch(argv: list[str]) -> int:
         sys.stdout.write(_usage())
         return CLEAN
     if name in ("-V", "--version"):
-        from gamedsl import __version__
-
-        sys.stdout.write(f"gamedsl {__version__}\n")
+        sys.stdout.write(_versions())
         return CLEAN
     if name not in COMMANDS:
         return _unknown(name)
     module = f"{name}_" if iskeyword(name) else name
     command = import_module(f"gamedsl.commands.{module}")
-    parser = _Parser(prog=f"gamedsl {name}", description=command.HELP)
+    parser = _Parser(
+        prog=f"gamedsl {name}", description=command.HELP, formatter_class=_HelpFormatter
+    )
     command.configure(parser)
+    parser.epilog = "\n\n".join(part for part in (parser.epilog, _epilog(name)) if part)
     if name in OF_GAMES:
         add_calls(parser)
     given = parser.parse_args(list(map(_checked, rest)))
@@ -180,6 +218,25 @@ def _dispatch(argv: list[str]) -> int:
 
         write_exactly()
     return int(command.run(given))
+
+
+def _epilog(command: str) -> str:
+    example, page = EXAMPLES[command]
+    return f"example:\n  gamedsl {example}\n\nmore: docs/{page}"
+
+
+def _versions() -> str:
+    """Returns what is installed, a line each; nothing of it is imported."""
+    from importlib.metadata import PackageNotFoundError, version
+    from platform import platform, python_version
+
+    from gamedsl import __version__
+
+    lines = [f"gamedsl {__version__}", f"Python {python_version()} on {platform()}"]
+    for package in VERSIONS:
+        with suppress(PackageNotFoundError):
+            lines.append(f"{package} {version(package)}")
+    return "\n".join(lines) + "\n"
 
 
 def _checked(argument: str) -> str:

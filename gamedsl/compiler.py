@@ -193,15 +193,12 @@ def _form(ir: GameIR) -> str:
         sizes = [len(options) for options in ir.steps[0].options]
         uniform = len(set(sizes)) == 1 and count > 3
         return "normal form, " + (f"{sizes[0]}^{count}" if uniform else "×".join(map(str, sizes)))
-    from gamedsl.ir.program import Draw, Loop, Show, Stage, walk_steps
+    from gamedsl.ir.features import features
 
-    steps = list(walk_steps(ir.turns))
-    bound = [step for step in steps if isinstance(step, Draw | Show)]
-    hidden = any(s.readers.kind != "all" for s in (*ir.steps, *bound, *ir.state))
+    known = set(features(ir))
     words = [f"{len(ir.steps)} decision{'s' if len(ir.steps) != 1 else ''}"]
-    words += ["in stages"] if any(isinstance(s, Stage) for s in steps) else []
-    words += ["in a loop"] if any(isinstance(s, Loop) for s in steps) else []
-    words += ["simultaneous"] if any(s.joint and len(s.actors) > 1 for s in ir.steps) else []
-    words += ["chance"] if any(isinstance(s, Draw) for s in steps) else []
-    words += ["hidden information"] if hidden else []
+    words += ["in stages"] if "stages" in known else []
+    words += ["in a loop"] if "loop" in known else []
+    words += [word for word in ("simultaneous", "chance") if word in known]
+    words += ["hidden information"] if "hidden" in known else []
     return ", ".join(words)

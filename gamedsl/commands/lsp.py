@@ -19,7 +19,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--seconds", type=positive, default=SECONDS, metavar="S",
         help=f"how long the check of a file may take (default: {SECONDS:g})",
     )  # fmt: skip
-    parser.epilog = "docs/editors.md has the configuration of usual editors."
 
 
 def run(args: argparse.Namespace) -> int:

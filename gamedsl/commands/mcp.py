@@ -24,7 +24,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"how long one answer may take (default: {SECONDS:g})",
     )  # fmt: skip
     add_calls(parser)  # executed by the workers, since what such a file prints is no protocol
-    parser.epilog = "docs/assistants.md has the configuration of usual clients."
 
 
 def run(args: argparse.Namespace) -> int:

@@ -116,7 +116,7 @@ def locate(kind: Kind, name: str, near: Path) -> Path | None:
     if not _NAME.fullmatch(name):
         return None
     local = _local_file(name, near)
-    if not _is_same_file(local, near) and _kind_of(local) == kind:
+    if not _is_same_file(local, near) and kind_of_file(local) == kind:
         return local
     return _shipped_path(kind, name)
 
@@ -175,7 +175,7 @@ def _local_file(name: str, near: Path) -> Path:
     return Path(near).parent / f"{name}.yaml"
 
 
-def _kind_of(path: Path) -> Kind | None:
+def kind_of_file(path: Path) -> Kind | None:
     """Returns the kind that a file claims, from a glance at its beginning; None where it has none,
     or may not be read for a file beside it."""
     try:
@@ -263,7 +263,9 @@ def _report_unknown(kind: Kind, name: str, near: Path, problems: Problems, span:
     local = _local_file(name, near)
     if _NAME.fullmatch(name) and _report_unread(local, problems, span):
         return
-    other = _kind_of(local) if _NAME.fullmatch(name) and not _is_same_file(local, near) else None
+    other = (
+        kind_of_file(local) if _NAME.fullmatch(name) and not _is_same_file(local, near) else None
+    )
     if other is None:
         other = next((k for k in FOLDERS if k != kind and name in shipped(k)), None)
     if other is not None:
@@ -284,7 +286,11 @@ def _report_unknown(kind: Kind, name: str, near: Path, problems: Problems, span:
 def _local_names(kind: Kind, near: Path) -> Iterator[str]:
     paths = sorted(Path(near).parent.glob("*.yaml"))[:200]
     for path in paths:
-        if _NAME.fullmatch(path.stem) and not _is_same_file(path, near) and _kind_of(path) == kind:
+        if (
+            _NAME.fullmatch(path.stem)
+            and not _is_same_file(path, near)
+            and kind_of_file(path) == kind
+        ):
             yield path.stem
 
 
