@@ -36,7 +36,7 @@ from gamedsl.train.sessions import Sessions, writer
 
 _SHOWN = 4
 _PLAYED = 64
-"""Games in words that are played at most."""
+"""Games that are played at most where replies are written, or endpoints are called."""
 
 _REPLAYED = 8
 """Other choices that are played out to tell how long all take."""
@@ -64,14 +64,18 @@ def dry_run(
     metrics = PolicyMetrics(env, recipe, seating)
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
     seconds, rows = [], row_sampler(game, recipe)
-    for _ in range(2):  # the first pass also warms up
+    called = seating.budget.in_use  # calls cost: few games tell how many a step makes
+    share = min(1.0, _PLAYED / recipe.games) if called else 1.0
+    played = round(recipe.games * share)
+    part = replace(recipe, games=played, group_size=min(recipe.group_size, played))
+    for _ in range(1 if called else 2):  # the first pass also warms up
         scorer.forget()
         started = time.perf_counter()
-        batch = play(env, Bundles(scorer, metrics.queries), recipe, 1, seating, rows)
+        batch = play(env, Bundles(scorer, metrics.queries), part, 1, seating, rows)
         seconds.append(time.perf_counter() - started)
 
     trained = _size(policy)
-    step = _PASSES * seconds[-1] * recipe.inner_steps
+    step = _PASSES * seconds[-1] * recipe.inner_steps / share
     replayed = []
     if recipe.credit in ("difference", "counterfactual"):
         courses, took = Replays(recipe, scorer, seating).estimate(batch, _REPLAYED)
@@ -82,12 +86,12 @@ def dry_run(
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
         ("trained parameters", f"{trained:,}"),
-        ("a step", f"{recipe.games:,} games, {decisions:,} decisions"),
+        ("a step", f"{recipe.games:,} games, {round(decisions / share):,} decisions"),
         ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
         *_memory(policy, trained),
-        *_endpoints(recipe, seating, 2),
+        *_endpoints(recipe, seating, share),
         *replayed,
         ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),

@@ -151,6 +151,18 @@ def test_a_dry_run_tells_of_calls(compiled: Callable[[str], Game]) -> None:
     assert "about 8 calls a step; in all at most 1,000 calls, any number of tokens" in told
 
 
+def test_a_dry_run_of_many_games_calls_few_times(compiled: Callable[[str], Game]) -> None:
+    game = compiled(DILEMMA)
+    with serving(last_option) as served:
+        spec = f"endpoint:{served.url}#m"
+        recipe = recipe_of(game, model="tabular", games=65_536, roles__column__player=spec)
+        seating = assign_seats(game, recipe, budget_of(recipe, [served.url]))
+        told = dry_run(game, recipe, seating, lambda line: None)
+        assert len(served.asked) <= 64
+    assert "about 65,536 calls a step" in told
+    assert "65,536 games, 65,536 decisions" in told
+
+
 def test_a_curriculum_has_one_budget(compiled: Callable[[str], Game], tmp_path: Path) -> None:
     """Level for level, each with a seating of its own."""
     game = compiled("""
