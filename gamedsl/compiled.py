@@ -147,6 +147,9 @@ def _opened(path: Path, content: Any) -> Compiled:
     """Returns a compiled file by its content. Raises MalformedIR."""
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise MalformedIR(f"it does not say `{FORMAT}`")
+    if content.get("language") != LANGUAGE:
+        stated = json.dumps(content.get("language"))[:20]
+        raise MalformedIR(f"it is of version {stated} of the language; here is {LANGUAGE}")
     ir = decode({key: content.get(key) for key in ("types", "game")})
     if content.get("hash") != ir.hash:
         raise MalformedIR("its `hash` is not that of the game in it")

@@ -69,11 +69,13 @@ THEMES: dict[str, Theme] = {
 
 @dataclass(frozen=True)
 class Listed:
-    """A game of the list: its name, the file, tags, and its `about`, or the first problem of a
-    file that is none."""
+    """A game of the list: its name, the name or path that commands take, tags, and its `about`, or
+    the first problem of a file that is none. `seats` is 0 there, and `in_words` false."""
 
     name: str
     file: str
+    seats: int
+    in_words: bool
     tags: tuple[str, ...]
     about: str
     problem: str = ""
@@ -142,10 +144,12 @@ def _listed(path: Path, file: str, more: tuple[str, ...]) -> Listed:
     result = check_names(path)
     if result.ir is None:
         errors = [found for found in result.diagnostics if found.severity == "error"]
-        return Listed(path.stem, file, more, "", errors[0].message if errors else "no game")
+        problem = errors[0].message if errors else "no game"
+        return Listed(path.stem, file, 0, False, more, "", problem)
     ir = result.ir
     seats = f"{len(ir.seats)}-seat{'s' if len(ir.seats) != 1 else ''}"
-    return Listed(ir.name, file, (*more, seats, *features(ir)), " ".join(ir.about.split()))
+    tags, about = (*more, seats, *features(ir)), " ".join(ir.about.split())
+    return Listed(ir.name, file, len(ir.seats), ir.open, tags, about)
 
 
 def _print(games: list[Listed]) -> None:

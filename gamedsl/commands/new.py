@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 from gamedsl.cli import CLEAN, USAGE
+from gamedsl.storage.reader import read_text
 
 HELP = "Write a game file to begin with: NAME.yaml, valid and ready to train, from a template."
 
@@ -38,8 +39,7 @@ def templates() -> dict[str, str]:
     """Returns the starters by name, each with the sentence that says what it is."""
     found = {}
     for path in sorted(STARTERS.glob("*.yaml")):
-        with path.open(encoding="utf-8") as file:
-            found[path.stem] = file.readline().removeprefix("#").strip()
+        found[path.stem] = _read(path).partition("\n")[0].removeprefix("#").strip()
     return found
 
 
@@ -71,8 +71,12 @@ def run(args: argparse.Namespace) -> int:
 
 def text_of(template: str, name: str) -> str:
     """Returns the file of a starter under the name of a new game."""
-    text = (STARTERS / f"{template}.yaml").read_text(encoding="utf-8")
+    text = _read(STARTERS / f"{template}.yaml")
     return _GAME.sub(f"game: {name}", text, count=1)
+
+
+def _read(path: Path) -> str:
+    return read_text(path, limit=1 << 16)
 
 
 def _list(known: dict[str, str]) -> None:

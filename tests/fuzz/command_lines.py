@@ -58,6 +58,11 @@ NUMBERS = (
 COMMANDS: dict[str, tuple[str, ...]] = {
     "validate": ("GAME", "--format pretty concise json x", "--report text json", "--strict",
                  "--thorough NUMBER", "--param ODD"),
+    "new": ("ODD", "--template matrix board ODD"),
+    "games": ("PLACE", "--tag bluffing ODD", "--format text json x"),
+    "schema": ("ODD", "--path"),
+    "play": ("GAME", "--as first all ODD", "--against random minimax ODD", "--seed NUMBER",
+             "--save PLACE", "--no-review", "--param ODD"),
     "explain": ("ODD",),
     "calls": ("ODD", "--format text json x"),
     "prompts": ("GAME", "--role ODD", "--seed NUMBER", "--run-seed NUMBER", "--format text json x",

@@ -69,7 +69,8 @@ def test_screen_is_cleared_before_another_person_looks(tmp_path: Path) -> None:
 def test_typed_control_characters_are_refused(tmp_path: Path) -> None:
     (tmp_path / "word.yaml").write_text(
         "game: word\nroles: [a, b]\nturns:\n"
-        "  - {role: a, say: word, max_tokens: 20}\n  - {role: b, choose: good, from: [fine, poor]}\n"
+        "  - {role: a, say: word, max_tokens: 20}\n"
+        "  - {role: b, choose: good, from: [fine, poor]}\n"
         "payoffs: 1 if good == fine else 0\n",
         encoding="utf-8",
     )
