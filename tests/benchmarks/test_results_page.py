@@ -72,7 +72,8 @@ def test_other_timings() -> None:
     told = {one["what"]: one for one in solve["games"]["leduc_poker"]["results"]}
     tokens, turns = result("rollout_tokens")["tokens"], result("rollout_turns")["turns"]["ratios"]
     starts = result("train_start")["starts"]
-    cold, warm = (starts[f"trade_comm, tiny, {kind}"] for kind in ("cold", "warm"))
+    kinds = ("warm", "uncompiled")
+    warm, uncompiled = (starts[f"trade_comm, tiny, {kind}"] for kind in kinds)
     for words in (
         f"A step of 128 games of stag hunt took {step['ours']['median']:.2f} s",
         f"`GRPOTrainer` took {step['peer']['median']:.1f} s",
@@ -82,8 +83,8 @@ def test_other_timings() -> None:
         f"ratios are {hexes['5x5']['ratios']['generated']:.2f} and "
         f"{hexes['7x7']['ratios']['generated']:.2f}",
         f"takes {warm['ratios']['cpu to the limit']:.1f} times that CPU time",
-        f"{max(cold['sides']['train']['cpu']):.0f} CPU seconds, where it is "
-        f"{max(warm['sides']['train']['cpu']):.0f} with it",
+        f"takes {max(uncompiled['sides']['train']['cpu']):.1f} CPU seconds there, where it took "
+        f"{max(uncompiled['sides']['before']['cpu']):.1f}",
         f"makes {turns['TextArena']:.1f} times the turns",
         f"| of one length, nothing shared | {tokens['nothing shared, one length']['ratio']:.2f} |",
         f"| of different lengths, nothing shared | {tokens['nothing shared']['ratio']:.2f} |",
