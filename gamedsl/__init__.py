@@ -87,15 +87,9 @@ def load(
     (docs/calls.md). `gamedsl.calls.files.CallFileError` says why one cannot be used.
     Raises `CompileError`, whose `diagnostics` hold every problem found, with places and fixes.
     """
-    from gamedsl.api.game import Game
-    from gamedsl.compiler import compile_game
+    from gamedsl.api.game import load_game
 
-    for file in calls:
-        from gamedsl.calls.files import allow_calls
-
-        allow_calls(file)
-    ir, document = compile_game(path, params)
-    return Game(ir, document.files)
+    return load_game(path, params, calls)
 
 
 def train(

@@ -8,6 +8,10 @@ from typing import TYPE_CHECKING
 from gamedsl.runtime import game as runtime_game
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import Any
+
     from gamedsl.api.picture import Picture
     from gamedsl.api.solution_report import Report
     from gamedsl.runtime.decision import Message
@@ -81,3 +85,17 @@ class Game(runtime_game.Game):
             limit=LIMIT if limit is None else limit,
         )  # fmt: skip
         return readable(found)
+
+
+def load_game(
+    path: str | Path, params: Mapping[str, Any] | None, calls: Sequence[str | Path]
+) -> Game:
+    """Compiles a game. See `gamedsl.load`."""
+    from gamedsl.compiler import compile_game
+
+    for file in calls:
+        from gamedsl.calls.files import allow_calls
+
+        allow_calls(file)
+    ir, document = compile_game(path, params)
+    return Game(ir, document.files)

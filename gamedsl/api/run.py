@@ -117,7 +117,7 @@ class Run:
 
     @property
     def summary(self) -> str:
-        """What was learned, in sentences."""
+        """The summary of the run: what was learned, in sentences."""
         from gamedsl.view.report.page import summary_of
         from gamedsl.view.report.run_data import read_run
 
@@ -139,7 +139,7 @@ class Run:
 
         Raises `gamedsl.UserError` where the copy is lost, or is of another game.
         """
-        from gamedsl import load
+        from gamedsl.api.game import load_game
 
         info = self._saved.info(("params", "hash"))
         copy = self._saved.game_file(info)
@@ -147,7 +147,7 @@ class Run:
             raise UserError(
                 f"{self.path / 'game'} has no copy of the game", "put back a copy of it"
             )
-        game = load(copy, info["params"])
+        game = load_game(copy, info["params"], ())
         if game.hash != info["hash"]:
             raise UserError(
                 f"{copy} is not the game that was trained: it has changed",

@@ -86,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
 
 @dataclass(frozen=True)
 class _Seated:
-    """Who holds each seat: people, or a player, with its name."""
+    """The holders of all seats: people, or players with their names."""
 
     people: frozenset[str]
     players: dict[str, Player]
@@ -201,7 +201,7 @@ class _Play:
         episode = session.episode
         console.print("")
         for seat in sorted(self.table.people, key=self.game.ir.everyone.index):
-            console.tell_news(seat, episode)
+            console.print_news(seat, episode)
         for seat, failure in episode.failures.items():
             console.print(f"{seat} gave no valid reply: {failure.reason}", "bad")
         paid = ", ".join(

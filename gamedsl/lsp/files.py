@@ -41,7 +41,7 @@ _USE = re.compile(rf"\s*({'|'.join(KIND_OF)})\s*:\s*(\w*)")
 
 
 @dataclass(frozen=True)
-class Name:
+class DeclaredName:
     """A declared name: the section that declares it, and where."""
 
     text: str
@@ -51,11 +51,11 @@ class Name:
 
 @dataclass
 class Checked:
-    """What is known of one file: the problems of its text, and the last tree that was readable."""
+    """A checked file: the problems of its text, and the last tree that was readable."""
 
     problems: list[Diagnostic]
     tree: Tree | None
-    names: dict[str, Name]
+    names: dict[str, DeclaredName]
 
     def after(self, last: Checked | None) -> Checked:
         """Returns this with what was known of an earlier text where this one cannot be read."""
@@ -78,11 +78,11 @@ def check(path: Path, texts: Mapping[Path, str]) -> Checked:
     return Checked(result.diagnostics, tree, names)
 
 
-def _declared(root: Tree) -> Iterator[Name]:
+def _declared(root: Tree) -> Iterator[DeclaredName]:
     for one in occurrences(root):
         if one.use in ("declared", "bound"):
             section = one.section if one.use == "declared" else "steps"
-            yield Name(one.text, section, one.span)
+            yield DeclaredName(one.text, section, one.span)
 
 
 def word_at(line: str, column: int) -> str:
@@ -156,7 +156,7 @@ def outline(tree: Tree | None) -> list[tuple[Entry, list[Entry]]]:
     return [(e, list(e.value) if isinstance(e.value, Tree) else []) for e in tree]
 
 
-def tokens(tree: Tree, names: Mapping[str, Name]) -> Iterator[tuple[Span, str]]:
+def tokens(tree: Tree, names: Mapping[str, DeclaredName]) -> Iterator[tuple[Span, str]]:
     """Yields the coloured words of expressions, each with one of `TOKENS`."""
     for one in occurrences(tree):
         if one.use in ("number", "operator"):

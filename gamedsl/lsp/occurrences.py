@@ -1,4 +1,4 @@
-"""Where names are written: in sections, in the steps that bind them, and inside expressions."""
+"""Finds the places of names: in sections, in the steps that bind them, and in expressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a name is used, in all files that share it, and its replacement by another.
+"""Finds the uses of a name in all files that share it, and replaces it by another.
 
 Files share a name along `extends`, and where a game uses a protocol. A rename is tried before it is
 offered: it is refused where the files would then have other problems than now.

@@ -42,7 +42,7 @@ TREMBLE = 1e-3
 
 @dataclass(frozen=True)
 class Advice:
-    """What is known of a decision. `odds` are a solver's probabilities and `worth` the payoffs that
+    """Advice on a decision. `odds` are a solver's probabilities and `worth` the payoffs that
     the seat expects, both parallel to `decision.legal`."""
 
     odds: tuple[float, ...]

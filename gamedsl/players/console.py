@@ -88,7 +88,7 @@ class Console:
         """Returns the reply of whoever sits at the seat. Raises LeftTable at the end of the
         lines, and whatever a command raises."""
         self._turn_to(decision.seat)
-        self.tell_news(decision.seat, episode)
+        self.print_news(decision.seat, episode)
         if situation := self.text.situation(decision, episode):
             self.print(situation)
         if question := self.text.question(decision):
@@ -97,7 +97,7 @@ class Console:
             return self._ask_open(decision, episode)
         return self._ask_closed(decision, episode)
 
-    def tell_news(self, seat: str, episode: Episode) -> None:
+    def print_news(self, seat: str, episode: Episode) -> None:
         """Prints what the seat has come to know since it was last told."""
         since = min(self._told.get(seat, 0), len(episode.seen(seat)))
         for sentence in self.text.news(episode, seat, since):

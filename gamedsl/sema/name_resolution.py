@@ -400,14 +400,14 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         f"unknown name `{name}`",
         node.span,
         why=why,
-        help=help or _where_declared(context, name),
+        help=help or _declaration_place(context, name),
         notes=notes,
         cause=cause,
     )  # fmt: skip
     return never(node)
 
 
-def _where_declared(context: TypingContext, name: str) -> str:
+def _declaration_place(context: TypingContext, name: str) -> str:
     """Returns where a name that resembles no other can be declared; empty in a reward file."""
     if not context.names.seats:
         return ""

@@ -21,7 +21,7 @@ PACKAGES = ("gamedsl", "torch", "transformers")
 def keep_bytecode() -> bool:
     """Has this process keep bytecode in the user's cache, if Python keeps none of `PACKAGES`.
     Returns whether it does. A place that the user chose (`PYTHONPYCACHEPREFIX`) stays."""
-    if sys.pycache_prefix is not None or not any(map(_is_compiled_anew, PACKAGES)):
+    if sys.pycache_prefix is not None or not any(map(_needs_compilation, PACKAGES)):
         return False
     try:
         folder = own_folder("bytecode")
@@ -32,7 +32,7 @@ def keep_bytecode() -> bool:
     return True
 
 
-def _is_compiled_anew(package: str) -> bool:
+def _needs_compilation(package: str) -> bool:
     """Whether a package is installed, has no bytecode, and Python will keep none."""
     spec = find_spec(package)
     if spec is None or spec.origin is None or not spec.origin.endswith(".py"):

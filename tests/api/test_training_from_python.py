@@ -55,7 +55,7 @@ def test_a_loaded_game_is_trained_with_its_params(folder: Path) -> None:
         gamedsl.train(game, 1, params={"size": 2})
 
 
-def test_a_game_that_changed_since_it_was_loaded_is_refused(folder: Path) -> None:
+def test_a_game_changed_since_loading_is_refused(folder: Path) -> None:
     file = write(folder, DILEMMA)
     game = gamedsl.load(file)
     file.write_text(DILEMMA.replace("5, 0", "4, 0"), encoding="utf-8")

@@ -27,7 +27,7 @@ STATE = ", ".join(f"x{number}: {number}" for number in range(49_000))
 SLOW = GOOD.replace("turns:", f"state: {{{STATE}}}\nturns:").replace("good", "slow")
 
 
-def test_a_slow_check_is_given_up_while_others_are_answered(tmp_path: Path) -> None:
+def test_a_slow_check_is_given_up_meanwhile(tmp_path: Path) -> None:
     asyncio.run(asyncio.wait_for(_session(tmp_path), 240))
 
 
@@ -98,7 +98,7 @@ def test_an_open_document_is_bounded_as_a_file_is(checker: Checker, tmp_path: Pa
     assert f"a file may have at most {MAX_BYTES}" in found[0]
 
 
-def test_places_are_counted_by_lines_that_the_compiler_counts() -> None:
+def test_places_count_the_compilers_lines() -> None:
     """A line separator, U+2028, ends no line of an editor's."""
     from pygls.workspace import Workspace
 

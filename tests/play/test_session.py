@@ -75,7 +75,7 @@ def test_nothing_hidden_is_learned_by_taking_back() -> None:
         assert session.take_back("first") is None
 
 
-def test_open_games_may_be_taken_back_against_players_alone() -> None:
+def test_open_games_are_taken_back_against_players() -> None:
     alone = session_of("tic_tac_toe", {"x"})
     alone.answer("x", Action("mark(1,1)"))
     assert alone.take_back("x") == 0

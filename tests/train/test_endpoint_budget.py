@@ -151,7 +151,7 @@ def test_a_dry_run_tells_of_calls(compiled: Callable[[str], Game]) -> None:
     assert "about 8 calls a step; in all at most 1,000 calls, any number of tokens" in told
 
 
-def test_a_dry_run_of_many_games_calls_few_times(compiled: Callable[[str], Game]) -> None:
+def test_a_dry_run_calls_endpoints_few_times(compiled: Callable[[str], Game]) -> None:
     game = compiled(DILEMMA)
     with serving(last_option) as served:
         spec = f"endpoint:{served.url}#m"
