@@ -11,6 +11,7 @@ import random
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -148,6 +149,8 @@ class _Play:
     seed: int
     args: argparse.Namespace
     _advisers: list[Adviser | None] = field(default_factory=list)
+    _paths: list[Path] = field(default_factory=list)
+    """The file of the transcript, once it was chosen."""
 
     def run(self) -> int:
         from gamedsl.play.session import PlaySession
@@ -259,8 +262,10 @@ class _Play:
 
     @property
     def _path(self) -> Path:
-        given = cast("Path | None", self.args.save)
-        return given or Path("plays") / f"{self.game.name}-{self.seed}.jsonl"
+        if not self._paths:
+            given = cast("Path | None", self.args.save)
+            self._paths.append(given or _free(Path("plays"), f"{self.game.name}-{self.seed}"))
+        return self._paths[0]
 
     def _save(self, session: PlaySession) -> Path:
         from gamedsl.storage.strict_json import write
@@ -273,6 +278,15 @@ class _Play:
 
 class _TakenBack(Exception):
     """The player has gone back to an earlier decision."""
+
+
+def _free(folder: Path, stem: str) -> Path:
+    """Returns the first path of a name that no file has: `stem`, `stem-2`, and so on."""
+    for number in count(1):
+        path = folder / f"{stem}{f'-{number}' if number > 1 else ''}.jsonl"
+        if not path.exists():
+            return path
+    raise AssertionError("numbers do not end")
 
 
 def _leave(decision: Decision, episode: Episode) -> str:

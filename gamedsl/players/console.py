@@ -229,8 +229,13 @@ class Console:
         named = line.startswith("/") or (decision.said is None and line not in decision.legal)
         if line != "?" and not named:
             return False
+        if word == "help":
+            word = "?"
         if word not in self._commands:
-            return False
+            if decision.said is None:
+                return False
+            self.print(f"There is no command `/{word}`. Type ? for help.", "bad")
+            return True
         text = self._commands[word][1](decision, episode)
         if text:
             self.print(text)

@@ -84,6 +84,10 @@ def shipped(kind: Kind) -> list[str]:
     return sorted(path.stem for path in folder.glob("*.yaml") if _NAME.fullmatch(path.stem))
 
 
+def _all_shipped() -> list[str]:
+    return [name for kind in FOLDERS for name in shipped(kind)]
+
+
 def abouts_of_games() -> dict[str, str]:
     """Returns the shipped games by name, each with its `about`; empty where it has none of its
     own."""
@@ -421,7 +425,7 @@ def _report_cycle(chain: _Chain, base: Path, problems: Problems) -> None:
 
 def _load_one(path: Path, problems: Problems) -> tuple[Kind, str, Mapping] | None:
     """Returns one file, parsed and of the right shape, before any merging."""
-    source = loader.read(path, problems)
+    source = loader.read(path, problems, _all_shipped)
     root = loader.parse(source, problems) if source is not None else None
     if root is None or source is None:
         return None

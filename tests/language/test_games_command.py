@@ -61,6 +61,26 @@ def test_own_games_are_listed_with_their_problems(capsys: pytest.CaptureFixture[
     assert found["games/wrong.yaml"]["problem"]
 
 
+@pytest.mark.parametrize(
+    ("given", "help"),
+    [
+        ("games/stag_hunt.yaml", "did you mean the shipped `stag_hunt`?"),
+        ("kuhn_pokr", "did you mean the shipped `kuhn_poker`? `gamedsl games` lists all"),
+        ("picnik.yaml", "did you mean `picnic.yaml`?"),
+        ("nothing_like_it_anywhere", ""),
+    ],
+)
+def test_missing_files_are_found_by_likeness(
+    given: str, help: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("picnic.yaml").write_text("game: picnic\n", encoding="utf-8")
+    assert main(["validate", given]) != CLEAN
+    shown = capsys.readouterr().out
+    assert "GD0001" in shown
+    assert ("help" in shown) == bool(help)
+    assert help in shown
+
+
 def test_unknown_tags_and_folders_have_a_fix(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["games", "--tag", "bluffin"]) == USAGE
     assert "did you mean `bluffing`?" in capsys.readouterr().err

@@ -135,6 +135,23 @@ def test_end_of_input_saves_the_play(monkeypatch: pytest.MonkeyPatch) -> None:
     assert steps[0]["choices"] == {"x": "mark(0,0)"}
 
 
+def test_another_play_of_a_seed_keeps_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    for _ in range(2):
+        play(monkeypatch, ["kuhn_poker", "--seed", "5", "--against", "random", "--no-review"])
+    assert {path.name for path in Path("plays").iterdir()} == {
+        "kuhn_poker-5.jsonl", "kuhn_poker-5-2.jsonl"
+    }  # fmt: skip
+
+
+def test_a_mistyped_command_is_not_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = ["debate", "--against", "random", "--seed", "1"]
+    _, text, _ = play(monkeypatch, given, first=("/hlep", "/help", "/quit"))
+    assert "There is no command `/hlep`" in text
+    assert "Type what you say." in text
+    saved = next(Path("plays").iterdir()).read_text(encoding="utf-8")
+    assert "hlep" not in saved
+
+
 def test_hint_has_exact_values(monkeypatch: pytest.MonkeyPatch) -> None:
     given = ["tic_tac_toe", "--seed", "3", "--against", "minimax"]
     moves = ("mark(0,1)", "hint", "quit")

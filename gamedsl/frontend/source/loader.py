@@ -8,7 +8,7 @@ the folder of that file alone, since whoever wrote it may be a stranger to whoev
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MapOf
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -83,8 +83,11 @@ def from_text(name: str, text: str) -> Source:
     return Source(name, text.removeprefix("\ufeff"))
 
 
-def read(path: Path | str, problems: Problems) -> Source | None:
-    """The text of a file, or None with a problem."""
+def read(
+    path: Path | str, problems: Problems, shipped: Callable[[], Sequence[str]] = tuple
+) -> Source | None:
+    """The text of a file, or None with a problem. `shipped` gives the names of shipped files, which
+    are proposed where there is no such file."""
     name = display_name(path)
     replaced = _replaced.get().get(Path(path))
     if replaced is not None:
@@ -97,7 +100,7 @@ def read(path: Path | str, problems: Problems) -> Source | None:
         try:
             data = read_bytes(path, limit=MAX_BYTES)
         except FileRefused as error:
-            report_refused(path, error, problems)
+            report_refused(path, error, problems, shipped)
             return None
     source = _decode(name, data, problems)
     if source is not None:
@@ -171,13 +174,18 @@ def _neighbour(path: Path, folder: Path) -> Path | None:
     return path.with_name(near) if near else None
 
 
-def report_refused(path: Path | str, error: FileRefused, problems: Problems) -> None:
-    """Reports a file that was named to a command and cannot be read."""
+def report_refused(
+    path: Path | str, error: FileRefused, problems: Problems,
+    shipped: Callable[[], Sequence[str]] = tuple,
+) -> None:  # fmt: skip
+    """Reports a file that was named to a command and cannot be read. `shipped` as in `read`."""
     name = display_name(path)
     place = Span(Source(name, ""), 0, 0)
     match error.kind:
         case "missing" | "path":
-            problems.add("GD0001", f"there is no file `{name}`", place, help=_similar(path))
+            problems.add(
+                "GD0001", f"there is no file `{name}`", place, help=_similar(path, shipped)
+            )
         case "folder":
             problems.add("GD0002", f"`{name}` is a folder, not a file", place, help=_inside(path))
         case "special":
@@ -213,16 +221,22 @@ def _decode(name: str, data: bytes, problems: Problems) -> Source | None:
     return source
 
 
-def _similar(path: Path | str) -> str:
+def _similar(path: Path | str, shipped: Callable[[], Sequence[str]]) -> str:
+    """Returns the question after the file beside it, or the shipped one, that a path resembles."""
     from gamedsl.diagnostics.suggest import did_you_mean
 
+    folder, names = Path(path).parent, shipped()
     try:
-        folder = Path(path).parent
-        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".yaml")]
+        files = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".yaml")]
     except (OSError, ValueError):
-        return ""
-    near = did_you_mean(Path(path).name, names)
-    return f"did you mean `{display_name(folder / near)}`?" if near else ""
+        files = []
+    stem = Path(path).name.removesuffix(".yaml")
+    if stem in names:
+        return f"did you mean the shipped `{stem}`?"
+    if near := did_you_mean(Path(path).name, files):
+        return f"did you mean `{display_name(folder / near)}`?"
+    near = did_you_mean(stem, names)
+    return f"did you mean the shipped `{near}`? `gamedsl games` lists all" if near else ""
 
 
 def _inside(path: Path | str) -> str:
