@@ -122,7 +122,7 @@ def test_all_seats_by_people_hand_over(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_play_is_decided_by_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
-    given = ["leduc_poker", "--against", "random", "--seed", "11", "--no-review"]
+    given = ["leduc_poker", "--against", "random", "--seed", "11", "--no-review", "--save", "a"]
     assert play(monkeypatch, given)[1] == play(monkeypatch, given)[1]
 
 
