@@ -43,8 +43,8 @@ def test_a_new_game_is_valid_and_has_rules(kind: str, capsys: pytest.CaptureFixt
 def test_a_new_game_trains(kind: str) -> None:
     main(["new", "my_game", "--template", kind])
     given = ["train", "my_game.yaml", "--steps", "1", "--out", "run", "--format", "concise"]
-    model = ["--model", "smollm2-135m", "--set", "games=8"] if kind in IN_WORDS else []
-    model = model or (["--model", "tiny"] if kind != "board" else [])
+    model = ["--model", "tiny"] if kind != "board" else []
+    model += ["--set", "games=8"] if kind in IN_WORDS else []
     assert main([*given, *model]) == CLEAN
     assert Path("run/report.html").stat().st_size
 
