@@ -120,6 +120,78 @@ class Server(LanguageServer):
                 return await asyncio.to_thread(shared.find, word)
             return await asyncio.to_thread(shared.rename, word, new)
 
+    async def check_all(self, changed: str) -> None:
+        """Checks the file that has changed, and then those that may use it."""
+        self.given_up.discard(changed)
+        others = set(self.workspace.text_documents) - self.given_up - {changed}
+        await asyncio.gather(*(self.check(uri) for uri in (changed, *sorted(others))))
+
+    async def check(self, uri: str) -> None:
+        """Shows the problems of a file after a pause, and then what proofs find; nothing more once
+        the file has changed."""
+        turn = self.changes[uri] = self.changes.get(uri, 0) + 1
+        proofs = self.proofs.setdefault(uri, Proofs(_path(uri)))
+        proofs.stop()
+        await asyncio.sleep(PAUSE)
+        async with self.lock:
+            if self.changes.get(uri) != turn:
+                return
+            try:
+                checked = await asyncio.to_thread(self.checker.check, _path(uri), self.texts())
+            except CheckGivenUp as error:
+                if self.changes.get(uri) == turn:
+                    self.given_up.add(uri)
+                    self.show(uri, [_given_up(str(error))])
+                return
+        if self.changes.get(uri) != turn:
+            return
+        self.checked[uri] = checked = checked.after(self.checked.get(uri))
+        text = self.texts().get(_path(uri), "")
+        if files.KINDS.search(text) is None:  # some other YAML
+            self.show(uri, [])
+            return
+        own = [problem for problem in checked.problems if _same(uri, problem.span)]
+        shown = [self.diagnostic(problem) for problem in own[:MOST_PROBLEMS]]
+        self.show(uri, shown)
+        if any(problem.severity == "error" for problem in checked.problems):
+            return
+        found = await proofs.run(text)
+        if found is not None and self.changes.get(uri) == turn:
+            self.show(uri, [*shown, *self._new_from_proofs(uri, found, shown)])
+
+    def _new_from_proofs(
+        self, uri: str, found: dict[str, Any] | str, shown: list[lsp.Diagnostic]
+    ) -> list[lsp.Diagnostic]:
+        """Returns what proofs found and is not shown yet, or why they found nothing."""
+        if isinstance(found, str):
+            first = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 1))
+            text = f"{found}\nfix: run `gamedsl validate`, which has no bound"
+            level = lsp.DiagnosticSeverity.Information
+            return [lsp.Diagnostic(first, text, severity=level, source="gamedsl")]
+        own = (p for p in found["problems"] if Path(p["file"]).name == _path(uri).name)
+        known = {(d.code, d.range.start.line, d.message) for d in shown}
+        proved = map(self.proved, own)
+        return [d for d in proved if (d.code, d.range.start.line, d.message) not in known]
+
+    def show(self, uri: str, problems: list[lsp.Diagnostic]) -> None:
+        """Sends the problems of a file to the editor, in place of those before."""
+        self.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, problems))
+
+    def quick_fix(self, found: Diagnostic) -> lsp.CodeAction:
+        """Returns the help of a problem as an action that applies its edits."""
+        edits: dict[str, list[lsp.TextEdit]] = {}
+        for edit in found.edits:
+            edits.setdefault(_uri(edit.span), []).append(
+                lsp.TextEdit(self.range(edit.span), edit.text)
+            )
+        return lsp.CodeAction(
+            found.help,
+            kind=lsp.CodeActionKind.QuickFix,
+            is_preferred=is_safe(found),
+            diagnostics=[self.diagnostic(found)],
+            edit=lsp.WorkspaceEdit(changes=edits),
+        )
+
 
 def _path(uri: str) -> Path:
     return Path(to_fs_path(uri) or uri)
@@ -148,70 +220,21 @@ def _given_up(fact: str) -> lsp.Diagnostic:
 def make_server(seconds: float = SECONDS) -> Server:
     """Returns a server whose features are registered. A check may take so many seconds."""
     server = Server(seconds)
+    for register in (_add_checks, _add_fixes, _add_lookups, _add_names, _add_structure):
+        register(server)
+    return server
 
-    async def check(uri: str) -> None:
-        turn = server.changes[uri] = server.changes.get(uri, 0) + 1
-        proofs = server.proofs.setdefault(uri, Proofs(_path(uri)))
-        proofs.stop()
-        await asyncio.sleep(PAUSE)
-        async with server.lock:
-            if server.changes.get(uri) != turn:
-                return
-            texts = server.texts()
-            try:
-                checked = await asyncio.to_thread(server.checker.check, _path(uri), texts)
-            except CheckGivenUp as error:
-                if server.changes.get(uri) == turn:
-                    server.given_up.add(uri)
-                    show(uri, [_given_up(str(error))])
-                return
-        if server.changes.get(uri) != turn:
-            return
-        server.checked[uri] = checked = checked.after(server.checked.get(uri))
-        own = [problem for problem in checked.problems if _same(uri, problem.span)]
-        shown = [server.diagnostic(problem) for problem in own[:MOST_PROBLEMS]]
-        text = server.texts().get(_path(uri), "")
-        ours = files.KINDS.search(text) is not None
-        shown = shown if ours else []
-        show(uri, shown)
-        if not ours or any(d.severity == "error" for d in checked.problems):
-            return
-        found = await proofs.run(text)
-        if found is None or server.changes.get(uri) != turn:
-            return
-        if isinstance(found, str):
-            first = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 1))
-            fix = "run `gamedsl validate`, which has no bound"
-            more = [
-                lsp.Diagnostic(
-                    first, f"{found}\nfix: {fix}", severity=lsp.DiagnosticSeverity.Information,
-                    source="gamedsl",
-                )
-            ]  # fmt: skip
-        else:
-            proved = (p for p in found["problems"] if Path(p["file"]).name == _path(uri).name)
-            more = [server.proved(problem) for problem in proved]
-            known = {(d.code, d.range.start.line, d.message) for d in shown}
-            more = [d for d in more if (d.code, d.range.start.line, d.message) not in known]
-        if more:
-            show(uri, shown + more)
 
-    def show(uri: str, problems: list[lsp.Diagnostic]) -> None:
-        server.text_document_publish_diagnostics(lsp.PublishDiagnosticsParams(uri, problems))
-
-    async def check_all(changed: str) -> None:
-        """Checks the file that has changed, and then those that may use it."""
-        server.given_up.discard(changed)
-        others = set(server.workspace.text_documents) - server.given_up - {changed}
-        await asyncio.gather(*(check(uri) for uri in (changed, *sorted(others))))
+def _add_checks(server: Server) -> None:
+    """Registers what happens to documents: each change is checked."""
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_OPEN)
     async def opened(_: Server, params: lsp.DidOpenTextDocumentParams) -> None:
-        await check_all(params.text_document.uri)
+        await server.check_all(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CHANGE)
     async def changed(_: Server, params: lsp.DidChangeTextDocumentParams) -> None:
-        await check_all(params.text_document.uri)
+        await server.check_all(params.text_document.uri)
 
     @server.feature(lsp.TEXT_DOCUMENT_DID_CLOSE)
     async def closed(_: Server, params: lsp.DidCloseTextDocumentParams) -> None:
@@ -221,7 +244,11 @@ def make_server(seconds: float = SECONDS) -> Server:
         server.given_up.discard(uri)
         if (proofs := server.proofs.pop(uri, None)) is not None:
             proofs.stop()
-        show(uri, [])
+        server.show(uri, [])
+
+
+def _add_fixes(server: Server) -> None:
+    """Registers the helps of problems as quick fixes."""
 
     @server.feature(
         lsp.TEXT_DOCUMENT_CODE_ACTION,
@@ -238,21 +265,12 @@ def make_server(seconds: float = SECONDS) -> Server:
             now = server.workspace.get_text_document(uri).source
             if found.span.source.text != from_text("", now).text:
                 continue  # the text has changed since
-            edits: dict[str, list[lsp.TextEdit]] = {}
-            for edit in found.edits:
-                edits.setdefault(_uri(edit.span), []).append(
-                    lsp.TextEdit(server.range(edit.span), edit.text)
-                )
-            actions.append(
-                lsp.CodeAction(
-                    found.help,
-                    kind=lsp.CodeActionKind.QuickFix,
-                    is_preferred=is_safe(found),
-                    diagnostics=[server.diagnostic(found)],
-                    edit=lsp.WorkspaceEdit(changes=edits),
-                )
-            )
+            actions.append(server.quick_fix(found))
         return actions
+
+
+def _add_lookups(server: Server) -> None:
+    """Registers what is told of the word under the cursor."""
 
     @server.feature(lsp.TEXT_DOCUMENT_HOVER)
     def hover(_: Server, params: lsp.HoverParams) -> lsp.Hover | None:
@@ -275,6 +293,10 @@ def make_server(seconds: float = SECONDS) -> Server:
             start = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 0))
             return lsp.Location(from_fs_path(str(found.absolute())) or "", start)
         return None if found is None else lsp.Location(_uri(found), server.range(found))
+
+
+def _add_names(server: Server) -> None:
+    """Registers the uses of a name, and its renaming."""
 
     @server.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     async def references(_: Server, params: lsp.ReferenceParams) -> list[lsp.Location]:
@@ -312,6 +334,10 @@ def make_server(seconds: float = SECONDS) -> Server:
         }
         return lsp.WorkspaceEdit(changes=changes)
 
+
+def _add_structure(server: Server) -> None:
+    """Registers the colours of expressions and the outline."""
+
     @server.feature(
         lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, lsp.SemanticTokensLegend(list(files.TOKENS), [])
     )
@@ -345,8 +371,6 @@ def make_server(seconds: float = SECONDS) -> Server:
             found.append(_symbol(server, section.key.text, section.key.span, section.value.span))
             found[-1].children = inner
         return found
-
-    return server
 
 
 def _symbol(server: Server, name: str, key: Span, value: Span) -> lsp.DocumentSymbol:
