@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
+from gamedsl.ir.features import FEATURES, features
 from gamedsl.tables.model import Cell, Column, Table, text_columns
 
 HELP = "List the shipped games, and those in FOLDERs, with tags: gamedsl games --tag bluffing"
@@ -91,6 +92,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="list the games that have this tag; may be repeated",
     )  # fmt: skip
     parser.add_argument("--format", choices=("text", "json"), default="text")
+    tags = {tag: theme.title for tag, theme in THEMES.items()} | FEATURES | {"own": "not shipped"}
+    width = max(map(len, tags))
+    rows = "\n".join(f"  {tag:<{width}}  {meaning}" for tag, meaning in tags.items())
+    parser.epilog = f"tags, with the number of seats, such as 2-seats:\n{rows}"
 
 
 def run(args: argparse.Namespace) -> int:
@@ -139,7 +144,6 @@ def _is_game(path: Path) -> bool:
 
 def _listed(path: Path, file: str, more: tuple[str, ...]) -> Listed:
     from gamedsl.compiler import check_names
-    from gamedsl.ir.features import features
 
     result = check_names(path)
     if result.ir is None:

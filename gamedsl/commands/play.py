@@ -10,7 +10,8 @@ import argparse
 import random
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -140,27 +141,22 @@ def _seated(game: Game, people: frozenset[str], against: Sequence[str], seed: in
     return _Seated(people, {seat: opened[named[seat]] for seat in others}, named)
 
 
-@dataclass
 class _Play:
     """One play at the terminal."""
 
-    game: Game
-    table: _Seated
-    seed: int
-    args: argparse.Namespace
-    _advisers: list[Adviser | None] = field(default_factory=list)
-    _paths: list[Path] = field(default_factory=list)
-    """The file of the transcript, once it was chosen."""
+    def __init__(self, game: Game, table: _Seated, seed: int, args: argparse.Namespace) -> None:
+        self.game, self.table, self.seed, self.args = game, table, seed, args
 
     def run(self) -> int:
         from gamedsl.play.session import PlaySession
-        from gamedsl.players.console import Console, LeftTable
+        from gamedsl.players.console import Console, InputEnded
 
         session = PlaySession(self.game, self.table.people, self.table.players, seed=self.seed)
         console = Console(
             session.episode.env, sys.stdin, plain(sys.stdout), colour=use_colour(sys.stdout),
             commands={
-                "hint": ("what a solver would play, and what each option is worth", self._hint),
+                "hint": ("what a solver would play, and what each option is worth",
+                         lambda d, e: self._hint(console, d, e)),
                 "undo": ("take your last choice back, where nobody learned from it",
                          lambda d, e: self._undo(session, console, d)),
                 "quit": ("save and leave", _leave),
@@ -171,7 +167,7 @@ class _Play:
         try:
             while session.waiting:
                 self._ask(session, console)
-        except (LeftTable, KeyboardInterrupt):
+        except (InputEnded, KeyboardInterrupt):
             console.print(f"You left; the play is saved: {self._save(session)}")
             return CLEAN
         self._close(session, console)
@@ -212,7 +208,7 @@ class _Play:
             for seat, amount in episode.payoffs.items()
         )
         console.print(f"The game is over. Payoffs: {paid}", "strong")
-        adviser = None if self.args.no_review else self._adviser()
+        adviser = None if self.args.no_review else self._adviser
         if adviser is not None:
             found = review(session.moments, adviser)
             lost = sum(one.cost for one in found)
@@ -225,31 +221,28 @@ class _Play:
 
     # commands of the player
 
-    def _hint(self, decision: Decision, episode: Episode) -> str:
+    def _hint(self, console: Console, decision: Decision, episode: Episode) -> str:
         from gamedsl.tables.model import Column, Table
         from gamedsl.tables.numbers import number
         from gamedsl.tables.text import rendered, table_lines
 
-        adviser = self._adviser() if decision.said is None else None
+        adviser = self._adviser if decision.said is None else None
         if adviser is None:
             return "No solver advises here: the game is too large, or is played in words."
-        from gamedsl.players.seat_text import SeatText
-
-        advice, text = adviser.advise(decision, episode), SeatText(episode.env)
+        advice = adviser.advise(decision, episode)
         rows = [
-            (text.option(name), f"{odds:.0%}", number(float(worth)))
+            (console.text.option(name), f"{odds:.0%}", number(float(worth)))
             for name, odds, worth in zip(decision.legal, advice.odds, advice.worth, strict=True)
         ]
         columns = (Column("option"), Column("played", "right"), Column("worth", "right"))
         table = rendered(table_lines(Table(columns, rows), rule=True))
         return f"By {adviser.source}:\n{table}"
 
+    @cached_property
     def _adviser(self) -> Adviser | None:
         from gamedsl.play.advice import adviser_of
 
-        if not self._advisers:
-            self._advisers.append(adviser_of(self.game))
-        return self._advisers[0]
+        return adviser_of(self.game)
 
     def _undo(self, session: PlaySession, console: Console, decision: Decision) -> str:
         seen = session.take_back(decision.seat)
@@ -260,12 +253,11 @@ class _Play:
 
     # the transcript
 
-    @property
+    @cached_property
     def _path(self) -> Path:
-        if not self._paths:
-            given = cast("Path | None", self.args.save)
-            self._paths.append(given or _free(Path("plays"), f"{self.game.name}-{self.seed}"))
-        return self._paths[0]
+        """The file of the transcript, chosen when it is first asked for."""
+        given = cast("Path | None", self.args.save)
+        return given or _free(Path("plays"), f"{self.game.name}-{self.seed}")
 
     def _save(self, session: PlaySession) -> Path:
         from gamedsl.storage.strict_json import write
@@ -290,9 +282,9 @@ def _free(folder: Path, stem: str) -> Path:
 
 
 def _leave(decision: Decision, episode: Episode) -> str:
-    from gamedsl.players.console import LeftTable
+    from gamedsl.players.console import InputEnded
 
-    raise LeftTable
+    raise InputEnded
 
 
 def _usage(message: str) -> int:

@@ -6,10 +6,13 @@ only the seat's own: so whoever plays again learns nothing about what was hidden
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.mcp.refusal import Refused
+from gamedsl.play.session import PlaySession
 from gamedsl.players.base import PlayerError
 
 if TYPE_CHECKING:
@@ -37,27 +40,28 @@ class Session:
             fix = f"there are {', '.join(OPPONENTS)}"
             raise Refused(f"the other seats cannot be held by `{opponents}`", fix)
         try:
-            self._player = open_player(opponents, game, seed=seed, from_file=True)
+            player = open_player(opponents, game, seed=seed, from_file=True)
         except (PlayerError, ImportError) as error:
             raise Refused(str(error), "take `random`") from error
         self._seat = seat
         self._game = game
-        self._episode = game.env(run_seed=seed).reset(seed=seed)
-        self._run_to_own_decision()
+        others = {one: player for one in game.ir.everyone if one != seat}
+        with _refusing():
+            self._play = PlaySession(game, frozenset({seat}), others, seed=seed)
 
     def view(self) -> dict[str, Any]:
         """Returns what the seat may see now: its prompt and its options, or its payoff."""
         shown: dict[str, Any] = {"game": self._game.name, "seat": self._seat}
-        if self._episode.done:
-            payoff = self._episode.payoffs.get(self._seat)
-            failure = self._episode.failures.get(self._seat)
+        if self._play.episode.done:
+            payoff = self._play.episode.payoffs.get(self._seat)
+            failure = self._play.episode.failures.get(self._seat)
             return shown | {
                 "done": True,
                 "payoff": None if payoff is None else str(payoff),
                 "failed": None if failure is None else failure.reason,
             }
         decision = self._own()
-        if decision is None:  # cannot be: `_run_to_own_decision` stops there or at the end
+        if decision is None:  # cannot be: a play goes on until its seat is asked, or to its end
             raise Refused(f"`{self._seat}` is not asked", "start another play")
         asked: dict[str, Any] = {"done": False, "step": decision.step}
         asked["messages"] = [{"role": r, "content": text} for r, text in decision.messages]
@@ -77,24 +81,18 @@ class Session:
         if decision.said is None and decision.labels and reply.strip() not in decision.labels:
             listed = ", ".join(decision.labels[:40])
             raise Refused(f"`{reply[:80]}` is not one of the options", f"reply one of: {listed}")
-        self._step({self._seat: reply.strip() if decision.said is None else reply})
-        self._run_to_own_decision()
+        with _refusing():
+            self._play.answer(self._seat, reply.strip() if decision.said is None else reply)
         return self.view()
 
     def _own(self) -> Decision | None:
-        asked = self._episode.decisions
-        return next((decision for decision in asked if decision.seat == self._seat), None)
+        return next(iter(self._play.waiting), None)
 
-    def _run_to_own_decision(self) -> None:
-        while not self._episode.done and self._own() is None:
-            self._step({})
 
-    def _step(self, own: dict[str, str]) -> None:
-        replies: dict[str, Any] = dict(own)
-        try:
-            for decision in self._episode.decisions:
-                if decision.seat not in replies:
-                    replies[decision.seat] = self._player.act(decision, self._episode)
-        except PlayerError as error:
-            raise Refused(error.message, error.help) from error
-        self._episode.step(replies)
+@contextmanager
+def _refusing() -> Iterator[None]:
+    """Turns the failure of a player into a refusal."""
+    try:
+        yield
+    except PlayerError as error:
+        raise Refused(error.message, error.help) from error

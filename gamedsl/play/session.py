@@ -79,9 +79,13 @@ class PlaySession:
         self._go_on()
 
     def take_back(self, seat: str) -> int | None:
-        """Goes back to the last decision of a seat that has answered, where nobody learned
-        anything by it that could matter: see `may_take_back`. Returns the number of events that
-        the seat had seen then; None where it may not."""
+        """Goes back to the last decision that a seat answered. Returns the number of events that
+        the seat had seen then; None where it may not go back.
+
+        It may while others have still to answer with it, and where since then everybody, the seat
+        too, has seen nothing but choices of its own. Opposite players alone it may also in a game
+        that hides nothing, while chance drew nothing.
+        """
         if seat in self._answers:
             del self._answers[seat]
             return len(self.episode.seen(seat))
@@ -93,23 +97,12 @@ class PlaySession:
         self._answers = {}
         return len(self.episode.seen(seat))
 
-    def may_take_back(self, seat: str) -> bool:
-        """Whether a seat may take its last answer back.
-
-        It may while others have still to answer with it, and where since then everybody, the seat
-        too, has seen nothing but choices of its own. Opposite players alone it may also in a game
-        that hides nothing, while chance drew nothing.
-        """
-        if seat in self._answers:
-            return True
-        place = self._last_moment(seat)
-        return place is not None and self._is_harmless(self.moments[place].episode, seat)
-
     def _last_moment(self, seat: str) -> int | None:
         places = range(len(self.moments) - 1, -1, -1)
         return next((at for at in places if seat in self.moments[at].answers), None)
 
     def _is_harmless(self, then: Episode, seat: str) -> bool:
+        """Whether nothing that matters was learned since a point of the play."""
         if self.episode.done:
             return False
         chosen = {step.id for step in self.game.ir.steps}

@@ -55,8 +55,8 @@ MANY = 12
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|-?[0-9]+")
 
 
-class LeftTable(Exception):
-    """Whoever plays has left: the stream of lines has ended."""
+class InputEnded(Exception):
+    """The stream of lines has ended, or whoever plays has left."""
 
 
 class Console:
@@ -85,7 +85,7 @@ class Console:
         """The seat that read last."""
 
     def ask(self, decision: Decision, episode: Episode) -> Action | str:
-        """Returns the reply of whoever sits at the seat. Raises LeftTable at the end of the
+        """Returns the reply of whoever sits at the seat. Raises InputEnded at the end of the
         lines, and whatever a command raises."""
         self._turn_to(decision.seat)
         self.print_news(decision.seat, episode)
@@ -116,12 +116,12 @@ class Console:
         print(f"\x1b[{code}m{shown}\x1b[0m" if self._colour and code else shown, file=self._out)
 
     def read_line(self, prompt: str = "> ") -> str:
-        """Returns the next line, without the blanks around it. Raises LeftTable at the end."""
+        """Returns the next line, without the blanks around it. Raises InputEnded at the end."""
         print(prompt, end="", file=self._out, flush=True)
         line = self._lines.readline()
         if not line:
             print(file=self._out)
-            raise LeftTable
+            raise InputEnded
         return line.strip()
 
     def _turn_to(self, seat: str) -> None:

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gamedsl.players.base import Player, PlayerError, PlayerRequest, PlayerSpec
-from gamedsl.players.console import Console, LeftTable
+from gamedsl.players.console import Console, InputEnded
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Episode
@@ -28,7 +28,7 @@ class HumanPlayer:
             self._console.forget(decision.seat, 0)
         try:
             return self._console.ask(decision, episode)
-        except LeftTable:
+        except InputEnded:
             raise PlayerError(
                 f"nobody answers for {decision.seat}: standard input has ended",
                 "run it in a terminal, or give the replies as lines",

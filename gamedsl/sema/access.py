@@ -38,6 +38,7 @@ from gamedsl.ir.values import name_of
 from gamedsl.sema.name_resolution import report_role_as_seat
 from gamedsl.sema.named_values import value_of
 from gamedsl.sema.scope import TypeName, VariableName
+from gamedsl.sema.type_errors import report_no_choice
 from gamedsl.sema.typing_context import Infer, TypingContext, never
 
 # what stands after a point
@@ -291,14 +292,7 @@ def _choice_of(
     assert isinstance(variable, VariableName)
     if not isinstance(key, ir.Const) or key.value in variable.actors:
         return ir.Get(type, node.span, map, key)
-    context.problems.add(
-        "GD0323",
-        f"`{key.value}` makes no choice `{map.span.text}`",
-        key.span,
-        why="does not act in that step",
-        notes=(Note(variable.span, f"only {', '.join(variable.actors[:6])} act here"),),
-        help="add it to the `role:` of the step",
-    )
+    report_no_choice(context, map, str(key.value), key.span)
     return never(node)
 
 

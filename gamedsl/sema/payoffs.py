@@ -11,6 +11,7 @@ from gamedsl.ir.types import NUMBER
 from gamedsl.sema.payoff_tables import read_payoff, read_payoff_table
 from gamedsl.sema.roles import entries_by_seat, unknown_role
 from gamedsl.sema.step_context import StepContext
+from gamedsl.sema.type_errors import choosers, report_no_choice
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import NOTHING
 
@@ -19,6 +20,27 @@ Payoffs = tuple[tuple[str, ir.Expr], ...]
 
 def read_payoffs(node: Node, typer: Typer, steps: list[Choose]) -> Payoffs:
     """Returns the utility of each seat, in seat order."""
+    found = _read(node, typer, steps)
+    _check_own_choices(list({id(typed): typed for _, typed in found}.values()), typer)
+    return found
+
+
+def _check_own_choices(pending: list[ir.Expr], typer: Typer) -> None:
+    """Reports `v.me` where only referees choose `v`: no seat that is paid has a choice there. The
+    bodies of lets count as where they are read."""
+    context, met = typer.context, set[str]()
+    while pending:
+        for part in ir.walk(pending.pop()):
+            if isinstance(part, ir.LetCall | ir.LetMap) and part.name not in met:
+                met.add(part.name)
+                pending += [context.lets[part.name]] if part.name in context.lets else []
+            if isinstance(part, ir.Get) and isinstance(part.key, ir.Me):
+                actors = choosers(context, part.of)
+                if actors and not set(actors) & set(context.names.seats):
+                    report_no_choice(context, part.of, "me", part.span)
+
+
+def _read(node: Node, typer: Typer, steps: list[Choose]) -> Payoffs:
     seats = typer.names.seats
     if isinstance(node, Mapping):
         return _per_role(node, typer)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.fixes import Help, respell, substitute
+from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
@@ -26,6 +27,7 @@ from gamedsl.ir.types import (
     PerSeat,
     PerValue,
     Record,
+    Seat,
     Set,
     TextOrRecord,
     Type,
@@ -37,7 +39,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.named_values import value_of
-from gamedsl.sema.scope import StateName
+from gamedsl.sema.scope import StateName, VariableName
 from gamedsl.sema.typing_context import TypingContext, never
 
 
@@ -290,20 +292,46 @@ def report_per_role(context: TypingContext, map: ir.Expr) -> None:
     source, seats = map.span.text, context.names.seats
     if not source.isidentifier():
         source = f"({source})"
-    ways = [f"{source}.{word}" for word in (("me", "other") if context.me_allowed else ())]
-    if len(seats) != 2:
-        ways = ways[:1]
-    ways += [f"{source}.{seats[0]}"] if seats else []
+    actors = choosers(context, map) or seats
+    acting = [seat for seat in seats if seat in actors]
+    words = ("me", "other") if context.me_allowed and acting else ()
+    ways = [f"{source}.{word}" for word in (words if len(seats) == 2 else words[:1])]
+    ways += [f"{source}.{(acting or actors)[0]}"] if actors else []
+    listed = "take one role's: " + ", ".join(f"`{way}`" for way in ways)
+    if actors and not acting and isinstance(map.type, PerSeat):
+        counted = "me" if context.me_allowed and isinstance(plain(map.type.of), Seat) else "VALUE"
+        listed += f"; or count them: `count({source}, {counted})`"
     context.problems.add(
         "GD0322",
         "this is a value per role, and one value is needed",
         map.span,
         why=str(map.type),
-        help=substitute(
-            map.span, ways[0], "take one role's: " + ", ".join(f"`{way}`" for way in ways)
-        )
-        if ways
-        else "",
+        help=substitute(map.span, ways[0], listed) if ways else "",
+    )
+
+
+def choosers(context: TypingContext, map: ir.Expr) -> tuple[str, ...]:
+    """Returns the seats that choose at the step whose map this is; none for another map."""
+    variable = context.names.declared.get(map.name) if isinstance(map, ir.Read) else None
+    return variable.actors if isinstance(variable, VariableName) and variable.joint else ()
+
+
+def report_no_choice(context: TypingContext, map: ir.Expr, seat: str, span: Span) -> None:
+    """Reports that a seat, or `me` where only referees choose, makes no choice of a map."""
+    assert isinstance(map, ir.Read | ir.LastBy)
+    variable = context.names.declared[map.name]
+    assert isinstance(variable, VariableName)
+    source, actors = map.span.text, variable.actors
+    referees = not set(actors) & set(context.names.seats)
+    context.problems.add(
+        "GD0323",
+        f"`{seat}` makes no choice `{source}`",
+        span,
+        why="does not act in that step",
+        notes=(Note(variable.span, f"only {', '.join(actors[:6])} act here"),),
+        help=f"take `{source}.{actors[0]}`, or count them, as in `count({source}, {seat})`"
+        if referees
+        else "add it to the `role:` of the step",
     )
 
 
