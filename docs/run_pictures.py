@@ -29,6 +29,7 @@ from typing import Any
 import pyte
 
 from gamedsl.storage.writer import write_text
+from gamedsl.view.charts import chart_file
 
 ROOT = Path(__file__).parents[1]
 PICTURES = ROOT / "docs" / "pictures"
@@ -177,18 +178,10 @@ def portrait(report: str) -> str:
 
     Raises `ValueError` if the page has none.
     """
-    found = re.search(
-        r"<style>(.*?)</style>.*?<figure class=\"portrait\"><svg (.*?</svg>)", report, re.S
-    )
+    found = re.search(r"<figure class=\"portrait\">(<svg .*?</svg>)", report, re.S)
     if found is None:
         raise ValueError("the report has no phase portrait")
-    style, (opening, _, inside) = found[1], found[2].partition(">")
-    width, height = re.findall(r'viewBox="0 0 (\S+) (\S+)"', opening)[0]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" {opening}>\n'
-        f"<style>\n{style}</style>\n"
-        f'<rect width="100%" height="100%" style="fill: var(--paper)"/>\n{inside}\n'
-    )
+    return chart_file(found[1])
 
 
 def main() -> None:

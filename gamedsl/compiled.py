@@ -32,9 +32,10 @@ from gamedsl.ir.codec import (
     json_schema,
 )
 from gamedsl.ir.game import GameIR
-from gamedsl.sema.library import LANGUAGE, shipped_folder
+from gamedsl.sema.library import LANGUAGE
 from gamedsl.storage.characters import escaped
 from gamedsl.storage.reader import FileRefused, read_bytes
+from gamedsl.storage.shipped import shipped_folder
 from gamedsl.storage.strict_json import Bounds, JsonRefused, parse
 
 FORMAT = "gamedsl-compiled/1"

@@ -123,7 +123,8 @@ def known_tags(found: list[Listed]) -> list[str]:
 def _games(folders: list[Path]) -> Iterator[Listed]:
     """The shipped games by theme, then those of folders; a shipped file is listed once."""
     from gamedsl.frontend.source.loader import display_name
-    from gamedsl.sema.library import resolve_argument, shipped_folder
+    from gamedsl.sema.library import resolve_argument
+    from gamedsl.storage.shipped import shipped_folder
 
     shipped = {name: tag for tag, theme in THEMES.items() for name in theme.games}
     for name, theme in shipped.items():

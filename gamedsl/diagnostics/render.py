@@ -14,6 +14,7 @@ from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.safety import is_safe
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.storage.characters import escaped
+from gamedsl.storage.shipped import shipped_place
 
 Form = Literal["pretty", "concise", "json"]
 
@@ -38,19 +39,11 @@ def _place(span: Span) -> str:
     return f"{escaped(span.source.name)}:{span.line}:{span.column}"
 
 
-_PACKAGE = Path(__file__).parents[1]
-_SHIPPED = (_PACKAGE / "_library", _PACKAGE.parent)
-"""Where shipped files lie: in the package of a wheel, else beside it."""
-
-
 def _file(source: Source) -> str:
     """Returns the name of a file; of a shipped one that does not lie below the current folder, its
     place among the shipped files."""
-    path = Path(source.name)
-    for folder in _SHIPPED if path.is_absolute() else ():
-        if path.is_relative_to(folder):
-            return f"shipped {escaped(path.relative_to(folder).as_posix())}"
-    return escaped(source.name)
+    place = shipped_place(Path(source.name))
+    return escaped(source.name) if place is None else f"shipped {escaped(place)}"
 
 
 def _concise(d: Diagnostic) -> str:

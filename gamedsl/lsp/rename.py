@@ -21,8 +21,9 @@ from gamedsl.frontend.source.nodes import Node, Scalar, Sequence
 from gamedsl.frontend.syntax.parser import KEYWORDS
 from gamedsl.ir.builtins import BUILTINS
 from gamedsl.lsp.occurrences import Occurrence, occurrences
-from gamedsl.sema.library import Kind, locate, shipped_folder
+from gamedsl.sema.library import Kind, locate
 from gamedsl.sema.scope import WORDS
+from gamedsl.storage.shipped import shipped_folder
 
 MOST_NEIGHBOURS = 300
 """Files of a folder in which a name is looked for."""

@@ -24,6 +24,7 @@ from gamedsl.frontend.source import loader
 from gamedsl.frontend.source.edits import delete_entry
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.storage.reader import FileRefused, read_head, resolve
+from gamedsl.storage.shipped import shipped_folder
 
 Kind = Literal["game", "protocol", "reward"]
 
@@ -69,13 +70,6 @@ class _Chain(NamedTuple):
     name: str
     roots: list[Mapping]
     paths: list[Path]
-
-
-def shipped_folder() -> Path:
-    """Returns the folder of the shipped libraries: in the package of a wheel, else beside it."""
-    package = Path(__file__).parent.parent
-    packaged = package / "_library"
-    return packaged if packaged.is_dir() else package.parent
 
 
 def shipped(kind: Kind) -> list[str]:

@@ -18,7 +18,8 @@ from gamedsl.diagnostics import Problems
 from gamedsl.frontend.source import loader
 from gamedsl.ir.game import GameIR
 from gamedsl.sema.game import build_game
-from gamedsl.sema.library import load_document, shipped, shipped_folder
+from gamedsl.sema.library import load_document, shipped
+from gamedsl.storage.shipped import shipped_folder
 
 HERE = Path(__file__).parent / "language_1"
 HASHES = HERE / "rules_hashes.json"

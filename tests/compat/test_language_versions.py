@@ -14,7 +14,8 @@ from gamedsl.ir.codec import decode
 from gamedsl.ir.game import GameIR
 from gamedsl.players.table import open_player
 from gamedsl.runtime import Env
-from gamedsl.sema.library import FOLDERS, shipped_folder
+from gamedsl.sema.library import FOLDERS
+from gamedsl.storage.shipped import shipped_folder
 from tests.compat.language import COMPILED, HERE, built, kept_hashes, names
 
 REMEDY = "run python -m tests.compat.language, and commit what it adds"

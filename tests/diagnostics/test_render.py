@@ -14,7 +14,7 @@ from gamedsl.diagnostics import CompileError, Diagnostic, Note, Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.sema.library import shipped_folder
+from gamedsl.storage.shipped import shipped_folder
 
 SOURCE = Source(
     "games/stag_hunt.yaml",

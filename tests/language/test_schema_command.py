@@ -10,7 +10,8 @@ import pytest
 import yaml
 
 from gamedsl import cli
-from gamedsl.sema.library import FOLDERS, Kind, shipped, shipped_folder
+from gamedsl.sema.library import FOLDERS, Kind, shipped
+from gamedsl.storage.shipped import shipped_folder
 
 
 @pytest.mark.parametrize("kind", FOLDERS)

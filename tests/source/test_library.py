@@ -12,6 +12,7 @@ from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.frontend.source.nodes import Mapping
 from gamedsl.sema import library
 from gamedsl.sema.library import Document, load_document
+from gamedsl.storage import shipped as places
 
 BASE = """\
 game: base
@@ -143,12 +144,12 @@ def test_wheel_libraries_are_in_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     package = tmp_path / "gamedsl"
-    (package / "sema").mkdir(parents=True)
-    monkeypatch.setattr(library, "__file__", str(package / "sema" / "library.py"))
-    assert library.shipped_folder() == tmp_path
+    (package / "storage").mkdir(parents=True)
+    monkeypatch.setattr(places, "__file__", str(package / "storage" / "shipped.py"))
+    assert places.shipped_folder() == tmp_path
     (package / "_library" / "games").mkdir(parents=True)
     (package / "_library" / "games" / "chess.yaml").write_text("game: chess\n")
-    assert library.shipped_folder() == package / "_library"
+    assert places.shipped_folder() == package / "_library"
     assert library.shipped("game") == ["chess"]
 
 
