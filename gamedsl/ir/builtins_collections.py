@@ -278,21 +278,28 @@ def _extremum(choose: Callable[..., Any], word: str) -> Callable[..., Any]:
     return run
 
 
-def _ranks(of: Any, more: tuple[Any, ...]) -> list[tuple[Any, Any]]:
-    """Returns the keys of a map, or the elements that stand beside a list of values, each with the
-    rank of its value; an order of values may come last."""
-    pairs = of.items() if isinstance(of, dict) else zip(more[0], of, strict=True)
-    order = more if isinstance(of, dict) else more[1:]
-    rank_of = ranking(order[0] if order else None)
-    return [(key, rank_of(value)) for key, value in pairs]
+def _ranks(of: Any, more: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
+    """Returns the keys of a map, or the elements that stand beside a list of values, and parallel
+    to them the ranks of the values; an order of values may come last."""
+    if isinstance(of, dict):
+        return list(of), list(map(ranking(more[0] if more else None), of.values()))
+    keys, *order = more
+    if len(keys) != len(of):
+        raise ValueError(f"{len(of)} values stand beside {len(keys)} elements")
+    return list(keys), list(map(ranking(order[0] if order else None), of))
+
+
+def _leaders(of: Any, more: tuple[Any, ...]) -> list[Any]:
+    """Returns the keys whose value ranks highest, in the order of the keys."""
+    keys, ranks = _ranks(of, more)
+    if not ranks:
+        raise UndefinedError("the best of nothing")
+    top = max(ranks)
+    return [key for key, rank in zip(keys, ranks, strict=True) if rank == top]
 
 
 def _best(of: Any, *more: Any) -> frozenset[Any]:
-    ranks = _ranks(of, more)
-    if not ranks:
-        raise UndefinedError("the best of nothing")
-    top = max(rank for _, rank in ranks)
-    return frozenset(key for key, rank in ranks if rank == top)
+    return frozenset(_leaders(of, more))
 
 
 def _modes(collection: Any) -> frozenset[Any]:
@@ -309,13 +316,14 @@ def _most(collection: Any) -> Any:
 
 
 def _ranked(of: Any, *more: Any) -> tuple[Any, ...]:
-    ranked = sorted(_ranks(of, more), key=lambda pair: pair[1], reverse=True)
-    return tuple(key for key, _ in ranked)
+    keys, ranks = _ranks(of, more)
+    pairs = sorted(zip(keys, ranks, strict=True), key=lambda pair: pair[1], reverse=True)
+    return tuple(key for key, _ in pairs)
 
 
 def _argmax(of: Any, *more: Any) -> Any:
-    top = _best(of, *more)
-    return next(iter(top)) if len(top) == 1 else None
+    leaders = _leaders(of, more)
+    return leaders[0] if len(leaders) == 1 else None
 
 
 def _counted(collection: Any, *wanted: Any) -> int:

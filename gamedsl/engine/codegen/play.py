@@ -33,13 +33,9 @@ NOTHING: Lottery = Single((), ())
 """The lottery before the first draw."""
 
 
-def follow(play: Play, go: Go) -> None:
-    """Runs functions of a state until one stops. Raises OverflowError after `LONGEST_MOVE`."""
-    for _ in range(LONGEST_MOVE):
-        if go is None:
-            return
-        go = go(play)
-    raise OverflowError
+_STEPS = range(LONGEST_MOVE)
+"""The functions that one move may run. The loops over them stand where moves begin: a call more
+would cost what a step of a small game does."""
 
 
 class Play(ABC):
@@ -105,7 +101,9 @@ class Play(ABC):
         self._seen = {}
         self._asks = UNASKED
         try:
-            follow(self, self._begin())
+            go = self._begin()
+            if go is not None and (go := go(self)) is not None:
+                self._go_on(go)
         except Exception:
             self._replay()
 
@@ -139,41 +137,46 @@ class Play(ABC):
             self.choose(names)
             return
         place = self._site.place
-        self._take(tuple([place(s, name) for s, name in zip(self.asked, names, strict=True)]))
-
-    def _take(self, places: tuple[int, ...]) -> None:
-        self._moves = places, self._moves
-        try:
-            follow(self, self._site.take(self, places))
-        except Exception:
-            self._replay()
+        places = tuple([place(s, name) for s, name in zip(self.asked, names, strict=True)])
+        self._move(places, places)
 
     def draw(self, outcome: int) -> str:
         value, name = self._lottery.value(outcome), self._site.name
-        self._moves = outcome, self._moves
-        self._bring(value)
+        self._move(outcome, value)
         return str(name(value))
 
-    def _bring(self, value: Any) -> None:
+    def _move(self, move: int | tuple[int, ...], given: Any) -> None:
+        """Makes a move, which `_moves` keeps; `given` is what its site takes."""
+        self._moves = move, self._moves
         try:
-            follow(self, self._site.take(self, value))
+            go = self._site.take(self, given)
+            if go is not None and (go := go(self)) is not None:
+                self._go_on(go)
         except Exception:
             self._replay()
 
+    def _go_on(self, go: Go) -> None:
+        """Runs functions until one stops. Raises OverflowError after `LONGEST_MOVE`."""
+        for _ in _STEPS:
+            go = go(self)
+            if go is None:
+                return
+        raise OverflowError
+
     def apply(self, number: int, *others: int) -> None:
+        move: int | tuple[int, ...]
         if self.kind == "chance":
-            value = self._lottery.value(number)
-            self._moves = number, self._moves
-            self._bring(value)
-            return
-        if others:
+            move, given = number, self._lottery.value(number)
+        elif others:
             numbers = number, *others
-            places = tuple([p[i] for p, i in zip(self._places, numbers, strict=True)])
+            given = move = tuple([p[i] for p, i in zip(self._places, numbers, strict=True)])
         else:
-            places = (self._places[0][number],)
-        self._moves = places, self._moves
-        try:
-            follow(self, self._site.take(self, places))
+            given = move = (self._places[0][number],)
+        self._moves = move, self._moves
+        try:  # as `_move`, of which a call would take as long as a step
+            go = self._site.take(self, given)
+            if go is not None and (go := go(self)) is not None:
+                self._go_on(go)
         except Exception:
             self._replay()
 
