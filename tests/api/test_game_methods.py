@@ -21,7 +21,7 @@ def test_a_view_is_text_picture_and_file(tmp_path: Path) -> None:
 
 def test_a_view_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValueError, match="known: table, tree, flow, sight"):
-        gamedsl.load("stag_hunt").show("trees")  # type: ignore[arg-type]
+        gamedsl.load("stag_hunt").show("trees")
     with pytest.raises(ValueError, match="no payoff table"):
         gamedsl.load("kuhn_poker").show("table")
 
