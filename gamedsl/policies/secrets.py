@@ -21,6 +21,9 @@ SHORTEST = 8
 needed: struck out of replies it would change words that only look like it."""
 QUOTED = 200
 """Characters of a server's text that a message quotes."""
+PART = 8
+"""Characters of a key that are struck out of a message wherever they stand together: a proxy may
+have damaged the rest."""
 CUT = 4
 """Characters at the end of a text from which the beginning of a key is struck out: a body that was
 cut off may end inside of one."""
@@ -36,6 +39,9 @@ class Secrets:
         """Values that are None or empty are left out."""
         known = [value for value in values if value]
         self._forms = {form.lower() for value in known for form in _forms(value)}
+        self._parts = {
+            form[at : at + PART] for form in self._forms for at in range(len(form) - PART + 1)
+        }
         self._any = _pattern(known)
         self._long = _pattern([value for value in known if len(value) >= SHORTEST])
 
@@ -60,15 +66,27 @@ class Secrets:
 
     def quote(self, text: str | bytes, most: int = QUOTED) -> str:
         """Returns the beginning of a server's text for a message: one line of printable characters,
-        without any key, however short."""
+        without any key, however short, or part of one."""
         if isinstance(text, bytes):
             text = text.decode("utf-8", "replace")
         text = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), text).replace("\\/", "/")
         text = "".join(c if c.isprintable() or c.isspace() else "\N{REPLACEMENT CHARACTER}"
                        for c in text)  # fmt: skip
         line = " ".join(text.split())
-        struck = line if self._any is None else self._strike_end(self._any.sub(STRUCK, line))
-        return struck if len(struck) <= most else struck[: most - 1] + "…"
+        if self._any is not None:
+            line = self._strike_parts(self._strike_end(self._any.sub(STRUCK, line)))
+        return line if len(line) <= most else line[: most - 1] + "…"
+
+    def _strike_parts(self, line: str) -> str:
+        """Returns a text without parts of keys that have at least `PART` characters."""
+        small = line.lower() if len(line.lower()) == len(line) else line
+        kept, end = [], 0
+        for at in range(len(small) - PART + 1):
+            if small[at : at + PART] in self._parts:
+                if at >= end:
+                    kept += [line[end:at], STRUCK]
+                end = at + PART
+        return "".join([*kept, line[end:]])
 
     def _strike_end(self, line: str) -> str:
         """Returns a text without the beginning of a key at its end."""
