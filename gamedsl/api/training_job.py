@@ -239,11 +239,13 @@ def run_job(
     job: TrainingJob, watch: Watch, *, out: Path | None = None, listener: Listener | None = None
 ) -> Trained:
     """Trains until the last step, or until a signal (Ctrl-C) asks for the end: then after the step
-    under way, with everything saved. Writes the run's page.
+    under way, with everything saved. Writes the run's page. Processes that `torchrun` started train
+    together; `watch` is asked in the leading one alone.
 
     Raises CompileError where prompts are too long for the model, and ModelError, TrainError,
     RunDamaged, EndpointError and WriteRefused.
     """
+    from gamedsl.policies.process_group import join
     from gamedsl.train.engine import open_policy, set_threads
 
     recipe, threads, listener = job.recipe, job.recipe.threads, listener or Listener()
@@ -251,31 +253,48 @@ def run_job(
         threads = job.run.info()["threads"]
     with collector_paused():  # of the packages that are imported
         threads = set_threads(threads)
-        policy = open_policy(job.game, recipe, listener.notify, fresh=job.run is None)
+        group = join()
+        policy = open_policy(
+            job.game, recipe, listener.notify, fresh=job.run is None, group=group
+        )  # fmt: skip
         from gamedsl.train.curriculum import climb
         from gamedsl.train.interrupt import Interrupt
+        from gamedsl.train.processes import Agreement, check_players, folder_of
         from gamedsl.train.runfolder import create
         from gamedsl.train.sessions import writer
         from gamedsl.view.report.page import write_report
 
     if recipe.in_words(job.game.ir):
         _check_readable(job, writer(policy), listener)
-    folder = job.run or create(job.game, recipe, out, job.params, policy.tokenizer, threads)
-    with folder.locked() as alone, ExitStack() as stack, _saying_how_to_go_on(folder, listener):
+    check_players(job.seating, group)
+
+    def opened() -> RunFolder:
+        return job.run or create(job.game, recipe, out, job.params, policy.tokenizer, threads)
+
+    leads = group is None or group.leads
+    forced = job.run is not None and job.run.forced
+    with (
+        folder_of(group, opened, forced=forced) as folder, folder.locked() as alone,
+        ExitStack() as stack, _saying_how_to_go_on(folder, listener),
+    ):  # fmt: skip
         if not alone:
             listener.notify(
                 f"warning: {folder.path} is on a file system without locks: train in it once"
             )
         folder.check_files()
         folder.write_recipe(recipe)
-        observers = watch(job, folder, stack)
-        interrupt = stack.enter_context(Interrupt())
+        observers = [*watch(job, folder, stack)] if leads else []
+        if group is not None:
+            observers.append(Agreement(group))
+        interrupt = stack.enter_context(Interrupt() if group is None else Interrupt(group.any))
         outcome = climb(
             job.game, recipe, folder, policy, observers=observers, conclude=_conclude,
             interrupt=interrupt, seating=job.seating, load=_load,
         )  # fmt: skip
         stack.close()
         report = write_report(folder.path)
+        if group is not None:
+            group.close()
     return Trained(outcome, folder, report)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import ExitStack
@@ -71,7 +72,10 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.train.errors import TrainError
 
     spare_idle_cores()
-    listener = Listener(partial(_print_diagnostics, form=args.format), _notify)
+    leads = os.environ.get("RANK", "0") == "0"
+    listener = Listener()
+    if leads:  # what the other processes of `torchrun` have to say is the same
+        listener = Listener(partial(_print_diagnostics, form=args.format), _notify)
     try:
         job = _understand(args, listener)
         from gamedsl.train import trackers
@@ -89,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 
     try:
         if args.dry_run:
-            return _dry_run(job, listener)
+            return _dry_run(job, listener) if leads else CLEAN
         trained = run_job(job, watch, out=args.out, listener=listener)
     except CompileError:
         return PROBLEMS
@@ -97,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         return _usage(str(error))
     except EndpointError as error:
         return _usage(f"{error}\n  then: --resume goes on from the last checkpoint")
-    return _close(trained, args.format, job.seating.budget.addresses)
+    return _close(trained, args.format, job.seating.budget.addresses) if leads else CLEAN
 
 
 def _understand(args: argparse.Namespace, listener: Listener) -> TrainingJob:

@@ -16,6 +16,7 @@ from gamedsl.policies.names import TABULAR, WORDS, fully_trained
 if TYPE_CHECKING:
     from gamedsl.policies.activations import Recompute
     from gamedsl.policies.lora import LoraSpec
+    from gamedsl.policies.process_group import ProcessGroup
     from gamedsl.policies.vllm_engine import Idle
 
 TRUNK_TOKENS = 65_536
@@ -57,6 +58,7 @@ class PolicyOptions:
     pass_tokens: the most distinct tokens of a pass; None leaves it to the policy.
     keeps_trunk: whether the frozen part of prompts is cached from pass to pass.
     useful: whether adapters of a rank above the width of every layer are refused.
+    group: the processes that share the work; None where there is one.
     """
 
     lora: LoraShape | None = None
@@ -69,6 +71,7 @@ class PolicyOptions:
     recompute: Recompute = "auto"
     keeps_trunk: bool = True
     useful: bool = False
+    group: ProcessGroup | None = None
 
 
 def open_policy(
@@ -86,6 +89,10 @@ def open_policy(
         opened = [
             _open_model(model, names, options, notify) for model, names in by_model(models).items()
         ]
+        if options.group is not None:
+            from gamedsl.policies.data_parallel import in_parallel
+
+            opened = [in_parallel(one, options.group) for one in opened]
     return joined(opened, tuple(models), join_tokenizers(one.tokenizer for one in opened))
 
 

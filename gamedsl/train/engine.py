@@ -21,6 +21,7 @@ from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Notify, Policy
+    from gamedsl.policies.process_group import ProcessGroup
     from gamedsl.runtime.game import Game
 
 _NEEDED = ("numpy", "torch", "safetensors")
@@ -50,14 +51,17 @@ def set_threads(count: int | None) -> int:
     return torch.get_num_threads()
 
 
-def open_policy(game: Game, recipe: Recipe, notify: Notify, *, fresh: bool = True) -> Policy:
+def open_policy(
+    game: Game, recipe: Recipe, notify: Notify, *, fresh: bool = True,
+    group: ProcessGroup | None = None,
+) -> Policy:  # fmt: skip
     """Load the models with fresh adapters. Raises gamedsl.policies.errors.ModelError, and
     TrainError where models cannot play together.
 
     The frozen part of prompts is kept from step to step only where all prompts are known from the
     start. Elsewhere what is kept would depend on where the run was last resumed, and with the
     packing of a pass its last bits. A run that is not `fresh` may have adapters of a rank that an
-    older version allowed.
+    older version allowed. The processes of a `group` share its work.
     """
     options = PolicyOptions(
         lora=recipe.lora,
@@ -70,6 +74,7 @@ def open_policy(game: Game, recipe: Recipe, notify: Notify, *, fresh: bool = Tru
         recompute=recipe.recompute,
         keeps_trunk=_prompts_last(game, recipe),
         useful=fresh,
+        group=group,
     )
     models = recipe.models(game.ir)
     policy = factory.open_policy(models, options, join_tokenizers=together, notify=notify)

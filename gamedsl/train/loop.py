@@ -27,6 +27,7 @@ import torch
 from gamedsl.players.base import Player, PlayerError
 from gamedsl.policies.base import Policy
 from gamedsl.policies.budget import Budget, BudgetSpent, Interrupted
+from gamedsl.policies.data_parallel import is_parallel
 from gamedsl.prompting.tokenizers import by_role
 from gamedsl.recipe.methods import method_spec
 from gamedsl.recipe.table import Recipe, Until
@@ -463,10 +464,11 @@ def env_of(game: Game, recipe: Recipe, policy: Policy, seating: SeatAssignment) 
 
 def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:
     """Returns the scorer of a policy. It keeps no graph where another policy is scored during an
-    update, by swapping adapters: a graph would not survive that. `known`: all decisions are."""
+    update, by swapping adapters: a graph would not survive that. Nor does it where processes share
+    the work: each has the graphs of its share alone. `known`: all decisions are."""
     swaps = method_spec(recipe.method).swaps_adapters
     swapped = recipe.kl or recipe.keeps_pool or (not known and swaps(recipe))
-    graph_tokens = 0 if swapped else GRAPH_TOKENS
+    graph_tokens = 0 if swapped or is_parallel(policy) else GRAPH_TOKENS
     return Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 from gamedsl.policies.base import Query
+from gamedsl.policies.data_parallel import is_parallel
 from gamedsl.train.checkpoint import adapters_of, put_back
 from gamedsl.train.methods.base import Learner, Record
 from gamedsl.train.methods.tangent import Tangent
@@ -212,8 +213,8 @@ class Adam:
         """Adds the divergence's gradient, over a part of the queries, to the adapters."""
         learner, queries = self._learner, [goal.queries[i] for i in part]
         wanted = torch.cat([goal.targets[i] for i in part]).exp()
-        whole = len(part) == len(goal.queries)
-        graphs = learner.scorer.graphs(queries) if whole else learner.policy.forward(queries)
+        kept = len(part) == len(goal.queries) or is_parallel(learner.policy)
+        graphs = learner.scorer.graphs(queries) if kept else learner.policy.forward(queries)
         scores = learner.scores(queries) if graphs is None else graphs
         leaves = [score.detach().clone().requires_grad_() for score in scores]
         loss = -(wanted.to(leaves[0]) * torch.cat(learner.played(leaves))).sum() / len(queries)

@@ -1,0 +1,320 @@
+"""A policy whose work several processes share: data parallelism.
+
+Every process has a whole copy of the policy, is asked the same, and answers the same. Each scores,
+writes and differentiates only its share of the queries, rows or requests; results are exchanged,
+and gradients are added up. So whatever uses a policy runs unchanged in every process, and gets the
+numbers of a single process, but for the last bits.
+
+A graph (`forward`) is made whole in each process: who asks for one differentiates it at will.
+
+Shape letters: L labels of all queries, T trained tokens of all rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import accumulate
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar, cast
+
+import torch
+
+from gamedsl.policies.base import Encoded, Policy, Query, TokenCounter
+from gamedsl.policies.generation import (
+    Generated,
+    Ids,
+    Request,
+    Session,
+    Then,
+    Tokenizer,
+    TokenRow,
+    Weigh,
+    Writing,
+    all_served,
+    served,
+)
+from gamedsl.policies.prefix_tree import common_prefix
+from gamedsl.policies.process_group import ProcessGroup, contiguous_shares
+
+if TYPE_CHECKING:
+    from torch import nn
+
+T = TypeVar("T")
+
+STEPS = 8
+"""Steps that each process writes, at most, before replies are exchanged."""
+
+
+class DataParallelPolicy:
+    """A `Policy` that shares its work with the same policy in other processes; see the module
+    docstring. `own` is the policy of this process."""
+
+    def __init__(self, own: Policy, group: ProcessGroup) -> None:
+        self.own, self._group = own, group
+
+    @property
+    def name(self) -> str:
+        return self.own.name
+
+    @property
+    def tokenizer(self) -> TokenCounter:
+        return self.own.tokenizer
+
+    @property
+    def adapters(self) -> tuple[str, ...]:
+        return self.own.adapters
+
+    def encode(self, query: Query) -> Encoded:
+        return self.own.encode(query)
+
+    def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        mine = self._share(queries)
+        found = self.own.log_probs([queries[at] for at in mine])
+        return self._joined(mine, found, [len(query.labels) for query in queries])
+
+    def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        return self.own.forward(queries)
+
+    def backward(
+        self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
+    ) -> list[torch.Tensor]:
+        if len(weights) != len(queries):
+            raise ValueError(f"{len(weights)} weights for {len(queries)} queries")
+        mine = self._share(queries)
+        with self._adding(query.adapter for query in queries):
+            found = self.own.backward([queries[at] for at in mine], [weights[at] for at in mine])
+        return self._joined(mine, found, [len(query.labels) for query in queries])
+
+    def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
+        return self.own.parameters(adapter)
+
+    def adapter_state(self, adapter: str) -> dict[str, torch.Tensor]:
+        return self.own.adapter_state(adapter)
+
+    def load_adapter_state(self, adapter: str, state: dict[str, torch.Tensor]) -> None:
+        self.own.load_adapter_state(adapter, state)
+
+    def save_adapter(self, adapter: str, folder: Path) -> None:
+        self.own.save_adapter(adapter, folder)
+
+    def load_adapter(self, adapter: str, folder: Path) -> None:
+        self.own.load_adapter(adapter, folder)
+
+    def _share(self, queries: Sequence[Query]) -> list[int]:
+        """Returns the places of the queries that this process scores."""
+        encoded = [self.own.encode(query) for query in queries]
+        return self._mine(
+            [(query.adapter, one.prompt) for query, one in zip(queries, encoded, strict=True)],
+            [sum(map(len, one.labels)) for one in encoded],
+        )
+
+    def _mine(self, sequences: Sequence[tuple[str, Ids]], more: Sequence[int]) -> list[int]:
+        """Returns the places of this process's share of token sequences, whose distinct tokens are
+        about as many as those of the others; sequences that begin alike stay together. `more` are
+        the tokens beside each sequence."""
+        order = sorted(range(len(sequences)), key=sequences.__getitem__)
+        costs: list[int] = []
+        last_adapter, last_ids = "", cast("Ids", ())
+        for at in order:
+            adapter, ids = sequences[at]
+            shared = common_prefix(last_ids, ids) if adapter == last_adapter else 0
+            costs.append(len(ids) - shared + more[at])
+            last_adapter, last_ids = adapter, ids
+        shares = contiguous_shares(costs, self._group.size)
+        return sorted(at for at, share in zip(order, shares) if share == self._group.rank)
+
+    def _joined(
+        self, mine: Sequence[int], found: Sequence[torch.Tensor], sizes: Sequence[int]
+    ) -> list[torch.Tensor]:
+        """Returns the results of all processes, by place: tensors of these sizes."""
+        whole = torch.zeros(sum(sizes))
+        parts = whole.split_with_sizes(list(sizes))
+        for at, result in zip(mine, found, strict=True):
+            parts[at].copy_(result)
+        self._group.add(whole)
+        return list(whole.split_with_sizes(list(sizes)))
+
+    @contextmanager
+    def _adding(self, adapters: Iterable[str]) -> Iterator[None]:
+        """Adds up over all processes the gradients that come inside of the block, and leaves those
+        that were there before."""
+        names = sorted(set(adapters).intersection(self.own.adapters))
+        parameters = [tensor for name in names for tensor in self.own.parameters(name)]
+        before = [tensor.grad for tensor in parameters]
+        for tensor in parameters:
+            tensor.grad = None
+        yield
+        if not parameters:
+            return
+        flat = torch.cat([
+            (torch.zeros_like(p) if p.grad is None else p.grad).flatten() for p in parameters
+        ])  # fmt: skip
+        self._group.add(flat)
+        sums = flat.split_with_sizes([tensor.numel() for tensor in parameters])
+        for tensor, total, earlier in zip(parameters, sums, before, strict=True):
+            total = total.view_as(tensor)
+            tensor.grad = total if earlier is None else earlier + total
+
+
+class DataParallelWriter(DataParallelPolicy):
+    """The same of a policy that writes replies."""
+
+    @property
+    def _writing(self) -> Writing:
+        return cast("Writing", self.own)
+
+    def tokenizer_of(self, adapter: str) -> Tokenizer:
+        return self._writing.tokenizer_of(adapter)
+
+    def longest_of(self, adapter: str) -> int | float:
+        return self._writing.longest_of(adapter)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        return all_served(self.serve, requests)
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        served(self.session(), requests, then)
+
+    def session(self) -> Session:
+        return SharedSession(self._writing.session(), self._group)
+
+    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+        mine = self._share_of_rows(rows)
+        found = self._writing.token_log_probs([rows[at] for at in mine])
+        return self._joined(mine, found, [len(row.positions) for row in rows])
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
+    ) -> list[torch.Tensor]:
+        mine = self._share_of_rows(rows)
+        sizes = [len(row.positions) for row in rows]
+        own = [rows[at] for at in mine]
+        with self._adding(row.adapter for row in rows):
+            found = self._writing.token_backward(own, _weights_of(weights, mine, sizes))
+        return self._joined(mine, found, sizes)
+
+    def forget(self, adapter: str | None = None) -> None:
+        self._writing.forget(adapter)
+
+    def _share_of_rows(self, rows: Sequence[TokenRow]) -> list[int]:
+        return self._mine([(row.adapter, row.ids) for row in rows], [0] * len(rows))
+
+
+def _weights_of(
+    weights: Sequence[torch.Tensor] | Weigh, mine: Sequence[int], sizes: Sequence[int]
+) -> Sequence[torch.Tensor] | Weigh:
+    """Returns the weights of some of the rows; a function goes on being asked by the numbers of
+    tokens among those of all rows."""
+    if not callable(weights):
+        return [weights[at] for at in mine]
+    firsts = [0, *accumulate(sizes)]
+    number_T = torch.cat([torch.arange(0), *(torch.arange(firsts[i], firsts[i + 1]) for i in mine)])
+    weigh: Weigh = weights
+    return lambda own_T, log_pi_T: weigh(number_T[own_T], log_pi_T)
+
+
+class SharedSession:
+    """A session of several processes. Each is asked the same requests, writes its share of them,
+    and gets all replies, in the same order."""
+
+    def __init__(self, own: Session, group: ProcessGroup) -> None:
+        self._own, self._group = own, group
+        self.own_numbers: list[int] = []
+        """The requests that this process writes, by their numbers with its own session."""
+        self._open: dict[int, int] = {}
+        """The ranks of requests that have no reply yet, by number."""
+        self._count = 0
+        self._holder: dict[Hashable, int] = {}
+        """The rank that has read the beginning of a conversation."""
+        self._failed: Exception | None = None
+
+    @property
+    def under_way(self) -> bool:
+        return bool(self._open)
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        ranks = self._ranks(requests)
+        mine = []
+        for number, (request, rank) in enumerate(zip(requests, ranks, strict=True), self._count):
+            self._open[number] = rank
+            self._holder[request.adapter, request.messages] = rank
+            if rank == self._group.rank:
+                mine.append(request)
+                self.own_numbers.append(number)
+        self._count += len(requests)
+        if mine:
+            self._attempt(lambda: self._own.ask(mine))
+
+    def step(self) -> list[tuple[int, Generated]]:
+        """Writes until a reply has ended in this process, `STEPS` steps at most, and exchanges the
+        replies. Raises in all processes what one of them raises."""
+        ended: list[tuple[int, Generated]] = []
+
+        def write() -> None:
+            for _ in range(STEPS):
+                if ended or not self._own.under_way:
+                    return
+                ended.extend((self.own_numbers[at], reply) for at, reply in self._own.step())
+
+        if self._failed is None:
+            self._attempt(write)
+        found = self._group.exchange(ended, self._failed)
+        every = sorted((pair for part in found for pair in part), key=lambda pair: pair[0])
+        for number, _ in every:
+            del self._open[number]
+        return every
+
+    def close(self) -> None:
+        self._own.close()
+
+    def _attempt(self, act: Callable[[], None]) -> None:
+        """Keeps an error until all processes can hear of it."""
+        try:
+            act()
+        except Exception as error:
+            self._failed = error
+
+    def _ranks(self, requests: Sequence[Request]) -> list[int]:
+        """Returns the rank that writes each request: one with little to write, and of those, one
+        that has read how the conversation begins."""
+        loads = [0] * self._group.size
+        for rank in self._open.values():
+            loads[rank] += 1
+        fair = -(-(sum(loads) + len(requests)) // self._group.size)
+        found = [0] * len(requests)
+        for at in sorted(range(len(requests)), key=lambda at: _kind(requests[at])):
+            holder = self._begun(requests[at])
+            if holder is None or loads[holder] >= fair:
+                holder = min(range(self._group.size), key=lambda rank: (loads[rank] >= fair, rank))
+            found[at] = holder
+            loads[holder] += 1
+        return found
+
+    def _begun(self, request: Request) -> int | None:
+        """Returns the rank that has read the longest beginning of a request's conversation."""
+        for end in range(len(request.messages), 0, -1):
+            rank = self._holder.get((request.adapter, request.messages[:end]))
+            if rank is not None:
+                return rank
+        return None
+
+
+def _kind(request: Request) -> tuple[str, tuple[str, ...], int]:
+    """Requests that begin alike lie together."""
+    return request.adapter, tuple(map(repr, request.messages)), request.seed
+
+
+def in_parallel(policy: Policy, group: ProcessGroup | None) -> Policy:
+    """Returns a policy that shares its work with the processes of a group, if there is one."""
+    if group is None:
+        return policy
+    writes = hasattr(policy, "generate")
+    return (DataParallelWriter if writes else DataParallelPolicy)(policy, group)
+
+
+def is_parallel(policy: Policy) -> bool:
+    """Whether other processes take a share of a policy's work."""
+    from gamedsl.policies.multi_model import models_of
+
+    return any(isinstance(one, DataParallelPolicy) for one in models_of(policy))

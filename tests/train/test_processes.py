@@ -1,0 +1,138 @@
+"""Runs of several processes, started by torchrun: the numbers of one process, whoever resumes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gamedsl.policies.process_group import ProcessGroup
+from gamedsl.train.errors import TrainError
+from gamedsl.train.processes import Agreement
+from tests.policies.process_threads import in_processes
+
+STEPS = 5
+CLOSED = ("stag_hunt", "--set", "method=grpo", "--set", "games=64")
+PROJECTED = ("kuhn_poker", "--set", "games=512", "--set", "fit=adam")
+WORDS = ("guess_in_words", "--set", "games=8", "--set", "group_size=4")
+TOLERANCE = 1e-4
+"""Of a number of the metrics, relative. Passes are packed otherwise, so their last bits differ, and
+some steps of training enlarge that."""
+
+
+def _command(processes: int, *arguments: str) -> list[str]:
+    launcher = ["-m", "torch.distributed.run", "--standalone", f"--nproc-per-node={processes}"]
+    return [sys.executable, *launcher, "-m", "gamedsl", "train", *arguments]
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+
+
+def _train(processes: int, *arguments: str) -> str:
+    done = subprocess.run(
+        _command(processes, *arguments), capture_output=True, text=True, timeout=900,
+        env=_environment(),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def _metrics(run: Path) -> list[dict[str, Any]]:
+    lines = (run / "metrics.jsonl").read_text().splitlines()
+    return [{**json.loads(line), "seconds": None} for line in lines]
+
+
+def _near(one: Any, other: Any) -> bool:
+    if isinstance(one, float) or isinstance(other, float):
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(_near(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(_near, one, other))
+    return bool(one == other) or isinstance(one, str)  # sentences round
+
+
+def _check_equal(run: Path, other: Path) -> None:
+    for one, two in zip(_metrics(run), _metrics(other), strict=True):
+        different = [key for key in one if not _near(one[key], two.get(key))]
+        assert one.keys() == two.keys()
+        assert not different, {key: (one[key], two[key]) for key in different}
+
+
+def _arguments(game: tuple[str, ...], out: Path) -> tuple[str, ...]:
+    return (
+        *game, "--model", "tiny", "--steps", str(STEPS), "--out", str(out),
+        "--set", "checkpoint_every=1", "--format", "concise",
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("game", [CLOSED, PROJECTED, WORDS], ids=["closed", "projected", "words"])
+def test_numbers_are_those_of_one_process(game: tuple[str, ...], tmp_path: Path) -> None:
+    for processes in (1, 2, 3):
+        out = tmp_path / f"run-{processes}"
+        shown = _train(processes, *_arguments(game, out))
+        assert shown.count(f"step {STEPS}/{STEPS}") == 1  # one screen
+        assert shown.count("run folder: ") == 1
+        _check_equal(tmp_path / "run-1", out)
+    assert not list(tmp_path.glob("gamedsl-process-*"))
+
+
+@pytest.mark.slow
+def test_a_killed_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
+    _train(1, *_arguments(CLOSED, tmp_path / "whole"))
+    killed = tmp_path / "killed"
+    with subprocess.Popen(
+        _command(2, *_arguments(CLOSED, killed)), stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, env=_environment(),
+    ) as running:  # fmt: skip
+        deadline = time.monotonic() + 600
+        while not list(killed.glob("checkpoints/step-*2.pt")):
+            assert time.monotonic() < deadline
+            assert running.poll() is None
+            time.sleep(0.02)
+        os.kill(_children(running.pid)[1], signal.SIGKILL)
+        assert running.wait(300) != 0
+    done = len(_metrics(killed))
+    _train(3, "--resume", str(killed), "--format", "concise")
+    assert done < len(_metrics(killed))
+    _check_equal(tmp_path / "whole", killed)
+
+
+def _children(pid: int) -> list[int]:
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
+    return sorted(int(line) for line in found.stdout.split())
+
+
+@pytest.mark.slow
+def test_endpoints_are_refused(tmp_path: Path) -> None:
+    arguments = (
+        "stag_hunt", "--model", "tiny", "--out", str(tmp_path / "run"),
+        "--set", "roles.partner.player=endpoint:http://127.0.0.1:9/v1#none",
+    )  # fmt: skip
+    done = subprocess.run(
+        _command(2, *arguments), capture_output=True, text=True, timeout=600, env=_environment()
+    )
+    assert "endpoints cannot be asked by several processes" in done.stderr
+    assert "Traceback" not in done.stderr.split("torch")[0]
+
+
+def test_processes_that_disagree_are_stopped() -> None:
+    def act(group: ProcessGroup, reward: float) -> str:
+        watch = Agreement(group)
+        watch.step({"step": 1, "seconds": group.rank, "loss": 0.5, "seen": {"a": [1, 2.0]}})
+        with pytest.raises(TrainError) as raised:
+            watch.step({"step": 2, "reward": {"first": reward * group.rank}})
+        return raised.value.fact
+
+    told = in_processes(3, lambda group: act(group, 1.0))
+    assert told == ["processes 0 and 1 disagree on `reward` of step 2"] * 3
