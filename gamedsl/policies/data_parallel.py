@@ -13,7 +13,7 @@ Shape letters: L labels of all queries, T trained tokens of all rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -39,6 +39,8 @@ from gamedsl.policies.process_group import ProcessGroup, contiguous_shares
 
 if TYPE_CHECKING:
     from torch import nn
+
+    from gamedsl.policies.sharding import Lockstep
 
 T = TypeVar("T")
 
@@ -70,7 +72,8 @@ class DataParallelPolicy:
 
     def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
         mine = self._share(queries)
-        found = self.own.log_probs([queries[at] for at in mine])
+        with self._together():
+            found = self.own.log_probs([queries[at] for at in mine])
         return self._joined(mine, found, [len(query.labels) for query in queries])
 
     def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
@@ -82,7 +85,7 @@ class DataParallelPolicy:
         if len(weights) != len(queries):
             raise ValueError(f"{len(weights)} weights for {len(queries)} queries")
         mine = self._share(queries)
-        with self._adding(query.adapter for query in queries):
+        with self._adding(query.adapter for query in queries), self._together(backward=True):
             found = self.own.backward([queries[at] for at in mine], [weights[at] for at in mine])
         return self._joined(mine, found, [len(query.labels) for query in queries])
 
@@ -135,6 +138,11 @@ class DataParallelPolicy:
         self._group.add(whole)
         return list(whole.split_with_sizes(list(sizes)))
 
+    def _together(self, *, backward: bool = False) -> AbstractContextManager[None]:
+        """For this process's share of passes, where processes must run as many."""
+        lockstep: Lockstep | None = getattr(self.own, "lockstep", None)
+        return nullcontext() if lockstep is None else lockstep.together(backward=backward)
+
     @contextmanager
     def _adding(self, adapters: Iterable[str]) -> Iterator[None]:
         """Adds up over all processes the gradients that come inside of the block, and leaves those
@@ -177,11 +185,12 @@ class DataParallelWriter(DataParallelPolicy):
         served(self.session(), requests, then)
 
     def session(self) -> Session:
-        return SharedSession(self._writing.session(), self._group)
+        return SharedSession(self._writing.session(), self._group, self._together)
 
     def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
         mine = self._share_of_rows(rows)
-        found = self._writing.token_log_probs([rows[at] for at in mine])
+        with self._together():
+            found = self._writing.token_log_probs([rows[at] for at in mine])
         return self._joined(mine, found, [len(row.positions) for row in rows])
 
     def token_backward(
@@ -190,7 +199,7 @@ class DataParallelWriter(DataParallelPolicy):
         mine = self._share_of_rows(rows)
         sizes = [len(row.positions) for row in rows]
         own = [rows[at] for at in mine]
-        with self._adding(row.adapter for row in rows):
+        with self._adding(row.adapter for row in rows), self._together(backward=True):
             found = self._writing.token_backward(own, _weights_of(weights, mine, sizes))
         return self._joined(mine, found, sizes)
 
@@ -218,8 +227,11 @@ class SharedSession:
     """A session of several processes. Each is asked the same requests, writes its share of them,
     and gets all replies, in the same order."""
 
-    def __init__(self, own: Session, group: ProcessGroup) -> None:
-        self._own, self._group = own, group
+    def __init__(
+        self, own: Session, group: ProcessGroup,
+        together: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:  # fmt: skip
+        self._own, self._group, self._together = own, group, together
         self.own_numbers: list[int] = []
         """The requests that this process writes, by their numbers with its own session."""
         self._open: dict[int, int] = {}
@@ -243,8 +255,9 @@ class SharedSession:
                 mine.append(request)
                 self.own_numbers.append(number)
         self._count += len(requests)
-        if mine:
-            self._attempt(lambda: self._own.ask(mine))
+        with self._together():
+            if mine:
+                self._attempt(lambda: self._own.ask(mine))
 
     def step(self) -> list[tuple[int, Generated]]:
         """Writes until a reply has ended in this process, `STEPS` steps at most, and exchanges the
@@ -257,8 +270,9 @@ class SharedSession:
                     return
                 ended.extend((self.own_numbers[at], reply) for at, reply in self._own.step())
 
-        if self._failed is None:
-            self._attempt(write)
+        with self._together():
+            if self._failed is None:
+                self._attempt(write)
         found = self._group.exchange(ended, self._failed)
         every = sorted((pair for part in found for pair in part), key=lambda pair: pair[0])
         for number, _ in every:

@@ -59,6 +59,7 @@ class PolicyOptions:
     keeps_trunk: whether the frozen part of prompts is cached from pass to pass.
     useful: whether adapters of a rank above the width of every layer are refused.
     group: the processes that share the work; None where there is one.
+    shards: whether they share the frozen weights, too.
     """
 
     lora: LoraShape | None = None
@@ -72,6 +73,7 @@ class PolicyOptions:
     keeps_trunk: bool = True
     useful: bool = False
     group: ProcessGroup | None = None
+    shards: bool = False
 
 
 def open_policy(
@@ -133,6 +135,8 @@ def _open_model(
         return VllmPolicy(model, adapters, settings=settings, **common)
     from gamedsl.policies.hf import HFPolicy
 
+    if options.shards:
+        common["share_weights"] = options.group
     trunk_tokens = TRUNK_TOKENS if options.keeps_trunk else 0
     return HFPolicy(model, adapters, trunk_tokens=trunk_tokens, **common)
 

@@ -28,7 +28,9 @@ from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
 from gamedsl.policies.padding import PaddedRows, pad
-from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
+from gamedsl.policies.prefix_tree import AdapterQuery, Segment, chunks, pack
+from gamedsl.policies.process_group import ProcessGroup
+from gamedsl.policies.sharding import Lockstep, shard
 from gamedsl.policies.trunk import TrunkCache
 from gamedsl.policies.writer import KV_BYTES, Writer
 
@@ -59,6 +61,7 @@ class HFPolicy(ChunkedPolicy):
         recompute: Recompute = "auto",
         trunk_tokens: int = 65_536,
         kv_bytes: int = KV_BYTES,
+        share_weights: ProcessGroup | None = None,
         notify: Notify = silent,
     ) -> None:
         """Load `model` (see `models.load`) and create `adapters` from `seed`.
@@ -70,11 +73,14 @@ class HFPolicy(ChunkedPolicy):
         trunk_tokens: prefixes whose trunk
         output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
         kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
+        share_weights: processes that each keep a part of the base weights (see `sharding`); no
+        trunk is kept then.
         Raises ModelError.
         """
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         dtype = dtype or (torch.bfloat16 if self.device.type == "cuda" else torch.float32)
-        loaded = load(model, dtype=dtype, device=self.device, notify=notify)
+        first = self.device if share_weights is None else torch.device("cpu")
+        loaded = load(model, dtype=dtype, device=first, notify=notify)
         self.name = loaded.name
         self.tokenizer = HFTokenizer(loaded.tokenizer)
         self._network = Network(loaded.model)
@@ -85,6 +91,13 @@ class HFPolicy(ChunkedPolicy):
             raise ValueError("a policy needs at least one adapter")
         for name in adapters:
             self._adapters.add(name, (shapes or {}).get(name))
+        self.lockstep: Lockstep | None = None
+        if share_weights is not None:
+            trunk_tokens = 0
+            shard(loaded.model.get_decoder(), self._network.layers, self.parameters(), self.device)
+            loaded.model.to(self.device)
+            self.lockstep = Lockstep(share_weights, self._empty_pass)
+            self._network.before_pass = self.lockstep.passing
         self.activations = self._activations_of(dtype, max_tokens, recompute)
         self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens
@@ -174,6 +187,20 @@ class HFPolicy(ChunkedPolicy):
     def load_adapter(self, adapter: str, folder: Path) -> None:
         """Read such a folder into an existing adapter. Raises KeyError, ModelError."""
         self._adapters.load(adapter, folder)
+
+    def _empty_pass(self, backward: bool) -> None:
+        """Runs one token through the network, forward and if asked backward, and changes no
+        gradient."""
+        token_BS = torch.zeros(1, 1, dtype=torch.int64, device=self.device)
+        with (
+            torch.set_grad_enabled(backward),
+            self._adapters.router.route((Segment(self.adapters[0], 0, 1),)),
+        ):
+            hidden_BSD = self._network.whole(token_BS, torch.ones_like(token_BS), token_BS)
+        if backward:
+            torch.autograd.grad(
+                hidden_BSD.sum(), self.parameters(self.adapters[0]), allow_unused=True
+            )
 
     def _scored(self, queries: Sequence[Query]) -> Iterator[Scored]:
         items = [(query.adapter, self.encode(query)) for query in queries]

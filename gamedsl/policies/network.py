@@ -12,6 +12,7 @@ Shape letters: B sequences, S positions, D hidden size, R selected rows, V vocab
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
 
@@ -41,6 +42,8 @@ class Network:
         self._trunk: nn.Module | None = None
         self._crown: nn.Module = self.decoder
         self._activations: Activations | None = None
+        self.before_pass: Callable[[], None] = lambda: None
+        """Called before each pass."""
         head = self.model.get_output_embeddings()
         self._head_VD: torch.Tensor = head.weight.detach().float()  # a copy unless float32 already
         self._bias_V = None if getattr(head, "bias", None) is None else head.bias.detach().float()
@@ -120,6 +123,7 @@ class Network:
     ) -> torch.Tensor:  # fmt: skip
         tokens = sum(tensor.shape[0] * tensor.shape[1] for tensor in start.values())
         here = nullcontext() if self._activations is None else self._activations.of(tokens)
+        self.before_pass()
         with here:
             output = decoder(
                 **start, attention_mask=mask, position_ids=position_BS, use_cache=False
@@ -137,6 +141,7 @@ class Network:
     ) -> torch.Tensor:
         """Final hidden states [B, S, D] where keys and values go through `cache.update`; options
         reach the attention function."""
+        self.before_pass()
         output = self.decoder(
             input_ids=token_BS,
             attention_mask=mask,

@@ -152,6 +152,18 @@ CONFLICTS = (
         "leave `baseline` out",
     ),
     Conflict(
+        ("finetuning", "shard"),
+        lambda recipe, _: recipe.shard and recipe.finetuning == "full",
+        "`shard` shares out weights that are frozen, and here all are trained",
+        "leave `shard` out, or write `finetuning: lora`",
+    ),
+    Conflict(
+        ("engine", "shard"),
+        lambda recipe, _: recipe.shard and recipe.engine == "vllm",
+        "vLLM keeps the base weights whole in each process, so `shard` would spare nothing",
+        "leave `shard` out, or write `engine: hf`",
+    ),
+    Conflict(
         ("exploitability", "until.exploitability"),
         lambda recipe, _: recipe.until.exploitability is not None
         and recipe.exploitability == "off",

@@ -593,6 +593,11 @@ class Recipe:
         "layers are computed again in the backward pass, and only what enters them is kept; `auto`:"
         " in a pass that would keep more than half of the memory that is free",
     )
+    shard: bool = setting(
+        False,
+        "processes that train together (torchrun) share out the frozen base weights, by FSDP2; each"
+        " gathers a layer's when it runs it",
+    )
     threads: int | None = setting(
         "auto", "processor threads; `auto` takes what torch chooses", low=1, high=256, absent="auto"
     )

@@ -75,6 +75,7 @@ def open_policy(
         keeps_trunk=_prompts_last(game, recipe),
         useful=fresh,
         group=group,
+        shards=recipe.shard,
     )
     models = recipe.models(game.ir)
     policy = factory.open_policy(models, options, join_tokenizers=together, notify=notify)

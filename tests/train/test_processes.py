@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from gamedsl.policies.process_group import ProcessGroup
+from gamedsl.policies.sharding import Lockstep
 from gamedsl.train.errors import TrainError
 from gamedsl.train.processes import Agreement
 from tests.policies.process_threads import in_processes
@@ -23,6 +24,8 @@ STEPS = 5
 CLOSED = ("stag_hunt", "--set", "method=grpo", "--set", "games=64")
 MAGNET = ("kuhn_poker", "--set", "method=magnet", "--set", "games=512")
 WORDS = ("guess_in_words", "--set", "games=8", "--set", "group_size=4")
+TIED = ("contributions", "summary")
+"""Fields that count whole games, and are decided by ties of equal seats."""
 TOLERANCE = 1e-4
 """Of a number of the metrics, relative. Passes are packed otherwise, so their last bits differ, and
 some steps of training enlarge that."""
@@ -48,7 +51,8 @@ def _train(processes: int, *arguments: str) -> str:
 
 def _metrics(run: Path) -> list[dict[str, Any]]:
     lines = (run / "metrics.jsonl").read_text().splitlines()
-    return [{**json.loads(line), "seconds": None} for line in lines]
+    unlike = dict.fromkeys(("seconds", *TIED))
+    return [{**json.loads(line), **unlike} for line in lines]
 
 
 def _near(one: Any, other: Any) -> bool:
@@ -88,6 +92,14 @@ def test_numbers_are_those_of_one_process(game: tuple[str, ...], tmp_path: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("game", [CLOSED, WORDS], ids=["closed", "words"])
+def test_shared_out_weights_change_no_number(game: tuple[str, ...], tmp_path: Path) -> None:
+    _train(1, *_arguments(game, tmp_path / "whole"))
+    _train(2, *_arguments(game, tmp_path / "shared"), "--set", "shard=true")
+    _check_equal(tmp_path / "whole", tmp_path / "shared")
+
+
+@pytest.mark.slow
 def test_a_killed_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
     _train(1, *_arguments(CLOSED, tmp_path / "whole"))
     killed = tmp_path / "killed"
@@ -124,6 +136,23 @@ def test_endpoints_are_refused(tmp_path: Path) -> None:
     )
     assert "endpoints cannot be asked by several processes" in done.stderr
     assert "Traceback" not in done.stderr.split("torch")[0]
+
+
+def test_processes_without_work_pass_as_often_as_the_others() -> None:
+    def act(group: ProcessGroup) -> list[str]:
+        passes: list[str] = []
+        lockstep = Lockstep(group, lambda backward: passes.append(f"empty {backward}"))
+        with lockstep.together(backward=True):
+            for _ in range(group.rank * 2):
+                lockstep.passing()
+                passes.append("own")
+        lockstep.passing()  # outside of a share of work nobody is told
+        return passes
+
+    none, two, four = in_processes(3, act)
+    assert none == ["empty True"] * 4
+    assert two == ["own"] * 2 + ["empty True"] * 2
+    assert four == ["own"] * 4
 
 
 def test_processes_that_disagree_are_stopped() -> None:
