@@ -94,8 +94,8 @@ class HFPolicy(ChunkedPolicy):
         self.lockstep: Lockstep | None = None
         if share_weights is not None:
             trunk_tokens = 0
-            shard(loaded.model.get_decoder(), self._network.layers, self.parameters(), self.device)
-            loaded.model.to(self.device)
+            shard(self._network.decoder, self._network.layers, self.parameters(), self.device)
+            self._network.model.to(self.device)
             self.lockstep = Lockstep(share_weights, self._empty_pass)
             self._network.before_pass = self.lockstep.passing
         self.activations = self._activations_of(dtype, max_tokens, recompute)

@@ -1,8 +1,8 @@
 """Frozen base weights shared out between processes, by FSDP2 (`torch.distributed.fsdp`).
 
 Each process keeps its part of every layer, and gathers the rest when the layer is run. Adapters and
-their optimiser stay whole in each. Zhao et al. 2023 (arXiv:2304.11277) describe the scheme; FSDP2 is
-its second version in PyTorch.
+their optimiser stay whole in each. The scheme is that of Zhao et al. 2023 (arXiv:2304.11277); FSDP2
+is its second version in PyTorch.
 
 Gathering is collective: all processes must run as many passes. `Lockstep` sees to that where they
 have different shares of work: whoever has none left runs empty passes beside the others.

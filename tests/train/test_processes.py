@@ -129,7 +129,7 @@ def _children(pid: int) -> list[int]:
 def test_endpoints_are_refused(tmp_path: Path) -> None:
     arguments = (
         "stag_hunt", "--model", "tiny", "--out", str(tmp_path / "run"),
-        "--set", "roles.partner.player=endpoint:http://127.0.0.1:9/v1#none",
+        "--set", "roles.hunter_2.player=endpoint:http://127.0.0.1:9/v1#none",
     )  # fmt: skip
     done = subprocess.run(
         _command(2, *arguments), capture_output=True, text=True, timeout=600, env=_environment()
