@@ -12,34 +12,32 @@ Shape letters: L labels of all queries, T trained tokens of all rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from itertools import accumulate
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import torch
 
-from gamedsl.policies.base import Encoded, Policy, Query, TokenCounter
+from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import (
     Generated,
     Ids,
     Request,
     Session,
     Then,
-    Tokenizer,
     TokenRow,
     Weigh,
-    Writing,
     all_served,
     served,
 )
+from gamedsl.policies.handed_on import HandedOn, WritingHandedOn
+from gamedsl.policies.placement import Placement
 from gamedsl.policies.prefix_tree import common_prefix
 from gamedsl.policies.process_group import ProcessGroup, contiguous_shares
 
 if TYPE_CHECKING:
-    from torch import nn
-
     from gamedsl.policies.sharding import Lockstep
 
 T = TypeVar("T")
@@ -48,36 +46,19 @@ STEPS = 8
 """Steps that each process writes, at most, before replies are exchanged."""
 
 
-class DataParallelPolicy:
+class DataParallelPolicy(HandedOn):
     """A `Policy` that shares its work with the same policy in other processes; see the module
     docstring. `own` is the policy of this process."""
 
     def __init__(self, own: Policy, group: ProcessGroup) -> None:
-        self.own, self._group = own, group
-
-    @property
-    def name(self) -> str:
-        return self.own.name
-
-    @property
-    def tokenizer(self) -> TokenCounter:
-        return self.own.tokenizer
-
-    @property
-    def adapters(self) -> tuple[str, ...]:
-        return self.own.adapters
-
-    def encode(self, query: Query) -> Encoded:
-        return self.own.encode(query)
+        super().__init__(own)
+        self._group = group
 
     def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
         mine = self._share(queries)
         with self._together():
             found = self.own.log_probs([queries[at] for at in mine])
         return self._joined(mine, found, [len(query.labels) for query in queries])
-
-    def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
-        return self.own.forward(queries)
 
     def backward(
         self, queries: Sequence[Query], weights: Sequence[torch.Tensor]
@@ -88,21 +69,6 @@ class DataParallelPolicy:
         with self._adding(query.adapter for query in queries), self._together(backward=True):
             found = self.own.backward([queries[at] for at in mine], [weights[at] for at in mine])
         return self._joined(mine, found, [len(query.labels) for query in queries])
-
-    def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
-        return self.own.parameters(adapter)
-
-    def adapter_state(self, adapter: str) -> dict[str, torch.Tensor]:
-        return self.own.adapter_state(adapter)
-
-    def load_adapter_state(self, adapter: str, state: dict[str, torch.Tensor]) -> None:
-        self.own.load_adapter_state(adapter, state)
-
-    def save_adapter(self, adapter: str, folder: Path) -> None:
-        self.own.save_adapter(adapter, folder)
-
-    def load_adapter(self, adapter: str, folder: Path) -> None:
-        self.own.load_adapter(adapter, folder)
 
     def _share(self, queries: Sequence[Query]) -> list[int]:
         """Returns the places of the queries that this process scores."""
@@ -165,18 +131,8 @@ class DataParallelPolicy:
             tensor.grad = total if earlier is None else earlier + total
 
 
-class DataParallelWriter(DataParallelPolicy):
+class DataParallelWriter(DataParallelPolicy, WritingHandedOn):
     """The same of a policy that writes replies."""
-
-    @property
-    def _writing(self) -> Writing:
-        return cast("Writing", self.own)
-
-    def tokenizer_of(self, adapter: str) -> Tokenizer:
-        return self._writing.tokenizer_of(adapter)
-
-    def longest_of(self, adapter: str) -> int | float:
-        return self._writing.longest_of(adapter)
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return all_served(self.serve, requests)
@@ -185,12 +141,12 @@ class DataParallelWriter(DataParallelPolicy):
         served(self.session(), requests, then)
 
     def session(self) -> Session:
-        return SharedSession(self._writing.session(), self._group, self._together)
+        return SharedSession(self.writing.session(), self._group, self._together)
 
     def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
         mine = self._share_of_rows(rows)
         with self._together():
-            found = self._writing.token_log_probs([rows[at] for at in mine])
+            found = self.writing.token_log_probs([rows[at] for at in mine])
         return self._joined(mine, found, [len(row.positions) for row in rows])
 
     def token_backward(
@@ -200,11 +156,8 @@ class DataParallelWriter(DataParallelPolicy):
         sizes = [len(row.positions) for row in rows]
         own = [rows[at] for at in mine]
         with self._adding(row.adapter for row in rows), self._together(backward=True):
-            found = self._writing.token_backward(own, _weights_of(weights, mine, sizes))
+            found = self.writing.token_backward(own, _weights_of(weights, mine, sizes))
         return self._joined(mine, found, sizes)
-
-    def forget(self, adapter: str | None = None) -> None:
-        self._writing.forget(adapter)
 
     def _share_of_rows(self, rows: Sequence[TokenRow]) -> list[int]:
         return self._mine([(row.adapter, row.ids) for row in rows], [0] * len(rows))
@@ -237,8 +190,7 @@ class SharedSession:
         self._open: dict[int, int] = {}
         """The ranks of requests that have no reply yet, by number."""
         self._count = 0
-        self._holder: dict[Hashable, int] = {}
-        """The rank that has read the beginning of a conversation."""
+        self._placement = Placement(group.size)
         self._failed: Exception | None = None
 
     @property
@@ -246,11 +198,10 @@ class SharedSession:
         return bool(self._open)
 
     def ask(self, requests: Sequence[Request]) -> None:
-        ranks = self._ranks(requests)
+        ranks = self._placement.of(requests, Counter(self._open.values()))
         mine = []
         for number, (request, rank) in enumerate(zip(requests, ranks, strict=True), self._count):
             self._open[number] = rank
-            self._holder[request.adapter, request.messages] = rank
             if rank == self._group.rank:
                 mine.append(request)
                 self.own_numbers.append(number)
@@ -288,35 +239,6 @@ class SharedSession:
             act()
         except Exception as error:
             self._failed = error
-
-    def _ranks(self, requests: Sequence[Request]) -> list[int]:
-        """Returns the rank that writes each request: one with little to write, and of those, one
-        that has read how the conversation begins."""
-        loads = [0] * self._group.size
-        for rank in self._open.values():
-            loads[rank] += 1
-        fair = -(-(sum(loads) + len(requests)) // self._group.size)
-        found = [0] * len(requests)
-        for at in sorted(range(len(requests)), key=lambda at: _kind(requests[at])):
-            holder = self._begun(requests[at])
-            if holder is None or loads[holder] >= fair:
-                holder = min(range(self._group.size), key=lambda rank: (loads[rank] >= fair, rank))
-            found[at] = holder
-            loads[holder] += 1
-        return found
-
-    def _begun(self, request: Request) -> int | None:
-        """Returns the rank that has read the longest beginning of a request's conversation."""
-        for end in range(len(request.messages), 0, -1):
-            rank = self._holder.get((request.adapter, request.messages[:end]))
-            if rank is not None:
-                return rank
-        return None
-
-
-def _kind(request: Request) -> tuple[str, tuple[str, ...], int]:
-    """Requests that begin alike lie together."""
-    return request.adapter, tuple(map(repr, request.messages)), request.seed
 
 
 def in_parallel(policy: Policy, group: ProcessGroup | None) -> Policy:
