@@ -28,6 +28,7 @@ from gamedsl.policies.models import load
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
 from gamedsl.policies.progress_bars import without_progress_bars
 from gamedsl.policies.tensor_files import failing_as_disk, read_tensors
+from gamedsl.policies.tree_attention import adopt, arguments
 
 PASS_TOKENS = 1024
 _FILE = "model.safetensors"
@@ -58,6 +59,7 @@ class FullPolicy(ChunkedPolicy):
         self.name = loaded.name
         self.tokenizer = HFTokenizer(loaded.tokenizer)
         self._wrapped, self._max_tokens = loaded.tokenizer, max_tokens
+        self._by_plan = adopt(loaded.model)
         self._models: dict[str, Any] = {}
         for name in adapters:
             if name in self._models or not re.fullmatch(r"[\w-]+", name):
@@ -128,7 +130,7 @@ class FullPolicy(ChunkedPolicy):
         with self.activations.of(len(tree)):
             output = model.get_decoder()(
                 input_ids=tree.token_N[None].to(self.device),
-                attention_mask=tree.mask(model.dtype, self.device),
+                **arguments(tree, self._by_plan, model.dtype, self.device),
                 position_ids=tree.depth_N[None].to(self.device),
                 use_cache=False,
             )

@@ -216,13 +216,12 @@ class HFPolicy(ChunkedPolicy):
     def _log_pi_packed(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
         tree = pack(items)
         position_BS = tree.depth_N[None].to(self.device)
-        mask = tree.mask(self._network.dtype, self.device)
         if self._network.is_cut:
             start = self._trunk.states(tree)[None]
         else:
             start = tree.token_N[None].to(self.device)
         with self._adapters.router.route(tree.segments):
-            hidden_BSD = self._network.crown(start, mask, position_BS)
+            hidden_BSD = self._network.crown(start, tree, position_BS)
         hidden_RD = hidden_BSD[0, tree.row_R.to(self.device)]
         return tree.plan.log_pi(self._network.head(hidden_RD))
 

@@ -22,6 +22,8 @@ from torch import nn
 from gamedsl.policies.activations import Activations, Again
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.lora import Router
+from gamedsl.policies.prefix_tree import Nodes
+from gamedsl.policies.tree_attention import adopt, arguments
 
 
 class Network:
@@ -39,6 +41,7 @@ class Network:
                 "choose a Llama-like model (Llama, SmolLM, Qwen, Mistral, Gemma, ...)",
             )
         self.layers: list[Any] = list(layers)
+        self.attends_by_plan = adopt(model)
         self._trunk: nn.Module | None = None
         self._crown: nn.Module = self.decoder
         self._activations: Activations | None = None
@@ -98,36 +101,39 @@ class Network:
             activations.watch(layer, routed)
 
     def trunk(
-        self, token_BS: torch.Tensor, mask: torch.Tensor, position_BS: torch.Tensor
+        self, token_BS: torch.Tensor, seen: torch.Tensor | Nodes, position_BS: torch.Tensor
     ) -> torch.Tensor:
-        """Hidden states [B, S, D] that enter the crown; only for a network that is cut."""
+        """Hidden states [B, S, D] that enter the crown; only for a network that is cut. `seen`
+        says who attends to whom: a mask as transformers takes it, or the nodes of a tree."""
         assert self._trunk is not None, "the network is not cut"
-        return self._run(self._trunk, mask, position_BS, input_ids=token_BS)
+        return self._run(self._trunk, seen, position_BS, input_ids=token_BS)
 
     def crown(
-        self, start: torch.Tensor, mask: torch.Tensor, position_BS: torch.Tensor
+        self, start: torch.Tensor, seen: torch.Tensor | Nodes, position_BS: torch.Tensor
     ) -> torch.Tensor:
         """Final hidden states [B, S, D] from the trunk's, or from token ids [B, S] if uncut."""
         name = "input_ids" if start.dtype == torch.int64 else "inputs_embeds"
-        return self._run(self._crown, mask, position_BS, **{name: start})
+        return self._run(self._crown, seen, position_BS, **{name: start})
 
     def whole(
-        self, token_BS: torch.Tensor, mask: torch.Tensor, position_BS: torch.Tensor
+        self, token_BS: torch.Tensor, seen: torch.Tensor | Nodes, position_BS: torch.Tensor
     ) -> torch.Tensor:
         """Final hidden states [B, S, D], never through the cut."""
-        return self._run(self.decoder, mask, position_BS, input_ids=token_BS)
+        return self._run(self.decoder, seen, position_BS, input_ids=token_BS)
 
     def _run(
-        self, decoder: nn.Module, mask: torch.Tensor, position_BS: torch.Tensor,
+        self, decoder: nn.Module, seen: torch.Tensor | Nodes, position_BS: torch.Tensor,
         **start: torch.Tensor,
     ) -> torch.Tensor:  # fmt: skip
+        told = (
+            arguments(seen, self.attends_by_plan, self.dtype, self.device)
+            if isinstance(seen, Nodes) else {"attention_mask": seen}
+        )  # fmt: skip
         tokens = sum(tensor.shape[0] * tensor.shape[1] for tensor in start.values())
         here = nullcontext() if self._activations is None else self._activations.of(tokens)
         self.before_pass()
         with here:
-            output = decoder(
-                **start, attention_mask=mask, position_ids=position_BS, use_cache=False
-            )
+            output = decoder(**start, **told, position_ids=position_BS, use_cache=False)
         hidden_BSD: torch.Tensor = output.last_hidden_state
         return hidden_BSD
 

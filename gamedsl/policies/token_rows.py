@@ -147,9 +147,7 @@ class TokenRows:
         tree, device = builder.finish(), self._network.device
         with self._router.route(tree.segments):
             hidden_1ND = self._network.whole(
-                tree.token_N[None].to(device),
-                tree.mask(self._network.dtype, device),
-                tree.depth_N[None].to(device),
+                tree.token_N[None].to(device), tree, tree.depth_N[None].to(device)
             )
         return hidden_1ND[0], _plan(rows, paths, device)
 

@@ -73,9 +73,7 @@ class TrunkCache:
             device = self._network.device
             with torch.no_grad():
                 hidden_ND = self._network.trunk(
-                    tree.token_N[None].to(device),
-                    tree.mask(self._network.dtype, device),
-                    tree.depth_N[None].to(device),
+                    tree.token_N[None].to(device), tree, tree.depth_N[None].to(device)
                 )[0]
             self._keep(tree, hidden_ND)
 
