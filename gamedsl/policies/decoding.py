@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from gamedsl.policies.agreement import agree
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.constraints import Choices, Constraint, Schemas
 from gamedsl.policies.decode_batch import DecodeBatch
@@ -46,8 +47,6 @@ SHARE = 256
 _LEAVE = 1 / 8  # of the batch is done before its rows leave and others come
 _WAIT = 32  # steps that new rows wait for that, at most
 _PROBES = ("Is it day or night?", "Is it day?", "Is it night?")
-_TOLERANCE = {torch.float32: 2e-2, torch.float64: 1e-6}  # of log-probabilities; else _COARSE
-_COARSE = 0.25
 
 
 class Decoder:
@@ -240,7 +239,6 @@ class Decoder:
         without sharing, nothing is shared."""
         asked = sorted(self._tokenizer.converse((("user", text),)).ids for text in _PROBES)
         expected_BV = torch.stack([self._plain(adapter, ids) for ids in asked])
-        tolerance = _TOLERANCE.get(self._network.dtype, _COARSE)
         for share in (1, None):
             try:
                 logits_BV = self._probe(adapter, asked, share)
@@ -248,7 +246,7 @@ class Decoder:
                 continue
             finally:
                 self.pool.forget()
-            if bool((logits_BV.log_softmax(-1) - expected_BV).abs().max() <= tolerance):
+            if agree([logits_BV.log_softmax(-1)], [expected_BV], self._network.dtype):
                 self._share, self._checked = SHARE if share else None, True
                 return
         raise ModelError(

@@ -19,6 +19,7 @@ import torch
 from torch import nn
 
 from gamedsl.policies.activations import Activations, Recompute
+from gamedsl.policies.agreement import agree
 from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
@@ -28,7 +29,7 @@ from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
 from gamedsl.policies.padding import PaddedRows, pad
-from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
+from gamedsl.policies.prefix_tree import AdapterQuery, ScorePlan, chunks, pack
 from gamedsl.policies.trunk import TrunkCache
 from gamedsl.policies.writer import KV_BYTES, Writer
 
@@ -37,8 +38,6 @@ Packing = Literal["auto", "packed", "padded"]
 _HEAD_ELEMENTS = 2**28  # float32 logits of one chunk: 1 GiB
 _PROBE_TEXTS = ("Is it day?", "Is it night?")
 _PROBE_LABELS = ("yes", "no way")
-_TOLERANCE = {torch.float32: 2e-2, torch.float64: 1e-6}  # of log-probabilities; else _COARSE
-_COARSE = 0.25
 
 
 class HFPolicy(ChunkedPolicy):
@@ -187,6 +186,10 @@ class HFPolicy(ChunkedPolicy):
         return self._log_pi_packed(items)
 
     def _log_pi_packed(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        logits_RV, plan = self._packed_logits(items)
+        return plan.log_pi(logits_RV)
+
+    def _packed_logits(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
         tree = pack(items)
         position_BS = tree.depth_N[None].to(self.device)
         mask = tree.mask(self._network.dtype, self.device)
@@ -197,13 +200,17 @@ class HFPolicy(ChunkedPolicy):
         with self._adapters.router.route(tree.segments):
             hidden_BSD = self._network.crown(start, mask, position_BS)
         hidden_RD = hidden_BSD[0, tree.row_R.to(self.device)]
-        return tree.plan.log_pi(self._network.head(hidden_RD))
+        return self._network.head(hidden_RD), tree.plan
 
     def _log_pi_padded(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        logits_RV, plan = self._padded_logits(items)
+        return plan.log_pi(logits_RV)
+
+    def _padded_logits(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
         rows = pad(items)
         hidden_BSD = self._padded_hidden(rows)
         hidden_RD = hidden_BSD.flatten(0, 1)[rows.row_R.to(self.device)]
-        return rows.plan.log_pi(self._network.head(hidden_RD))
+        return self._network.head(hidden_RD), rows.plan
 
     def _padded_hidden(self, rows: PaddedRows) -> torch.Tensor:
         with self._adapters.router.route(rows.segments):
@@ -233,7 +240,8 @@ class HFPolicy(ChunkedPolicy):
                 position_ids=rows.position_BS.to(self.device),
             )
         theirs_RV = whole.logits.flatten(0, 1)[rows.row_R].float()
-        if not self._agree(ours_RV.log_softmax(-1), theirs_RV.log_softmax(-1)):
+        ours, theirs = ours_RV.log_softmax(-1), theirs_RV.log_softmax(-1)
+        if not agree([ours], [theirs], self._network.dtype):
             raise ModelError(
                 f"the output layer of `{self.name}` does more than multiply, scale and cap",
                 "choose another model",
@@ -245,16 +253,20 @@ class HFPolicy(ChunkedPolicy):
         if wanted == "padded":
             return wanted
         items = self._probes()
-        reference = torch.cat(self._log_pi_padded(items))
+        reference = _before_tokens(*self._padded_logits(items))
         for first_layer in (self._adapters.first_layer, 0) if use_trunk else (0,):
             self._network.cut(first_layer)
-            if self._agree(torch.cat(self._log_pi_packed(items)), reference):
+            packed = _before_tokens(*self._packed_logits(items))
+            if agree([packed], [reference], self._network.dtype):
                 return "packed"
         if wanted == "packed":
             raise ModelError(f"`{self.name}` cannot run packed", "use packing `auto` or `padded`")
         notify(f"{self.name} cannot run a packed tree of prompts; using padded rows (slower)")
         return "padded"
 
-    def _agree(self, a: torch.Tensor, b: torch.Tensor) -> bool:
-        tolerance = _TOLERANCE.get(self._network.dtype, _COARSE)
-        return bool((a - b).abs().max() <= tolerance)
+
+def _before_tokens(logits_RV: torch.Tensor, plan: ScorePlan) -> torch.Tensor:
+    """Log-probabilities [T, V] before each token of each label, label by label. What the labels
+    come to would show less: with one that is far likelier, whatever the others have is hidden."""
+    row_T = plan.row_T[plan.label_T.argsort(stable=True)]
+    return logits_RV.log_softmax(-1)[row_T.to(logits_RV.device)]
