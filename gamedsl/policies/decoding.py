@@ -250,8 +250,10 @@ class Decoder:
                 self._share, self._checked = SHARE if share else None, True
                 return
         raise ModelError(
-            "this model keeps something else than keys and values: replies cannot be decoded",
-            "choose a model with plain attention (Llama, SmolLM, Qwen, Mistral, ...)",
+            f"{_kinds(self._network)} something else than keys and values: replies cannot be"
+            " decoded with the model that is trained",
+            "write `engine: vllm`, or choose a model with plain attention (Llama, SmolLM, Qwen,"
+            " Mistral, ...)",
         )
 
     def _probe(self, adapter: str, asked: Sequence[Ids], share: int | None) -> torch.Tensor:
@@ -324,6 +326,15 @@ def _kind(row: Row) -> tuple[str, Ids, float]:
 def _order(row: Row) -> tuple[str, Ids]:
     """Rows of one adapter lie together, and those that begin alike."""
     return row.request.adapter, row.ids
+
+
+def _kinds(network: Network) -> str:
+    """What the model has beside attention, as the beginning of a sentence."""
+    kinds = dict.fromkeys(getattr(network.config, "layer_types", None) or ())
+    other = [kind for kind in kinds if not kind.endswith("attention") or kind.startswith("linear")]
+    if not other:
+        return "this model keeps"
+    return f"this model has layers of the kind {', '.join(other)}, which keep"
 
 
 def _ends(network: Network) -> list[int]:
