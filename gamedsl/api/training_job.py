@@ -244,23 +244,35 @@ def run_job(
     Raises CompileError where prompts are too long for the model, and ModelError, TrainError,
     RunDamaged, EndpointError and WriteRefused.
     """
-    from gamedsl.train.engine import open_policy, set_threads
+    from gamedsl.train.engine import deterministic
 
-    recipe, threads, listener = job.recipe, job.recipe.threads, listener or Listener()
+    with deterministic(job.recipe.deterministic):
+        return _run_job(job, watch, out, listener or Listener())
+
+
+def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listener) -> Trained:
+    from gamedsl.train.engine import kv_rooms, open_policy, set_threads
+
+    recipe, threads = job.recipe, job.recipe.threads
     if job.run is not None and threads is None:
         threads = job.run.info()["threads"]
+    rooms: dict[str, float] = {} if job.run is None else job.run.info().get("kv_cache", {})
     with collector_paused():  # of the packages that are imported
         threads = set_threads(threads)
-        policy = open_policy(job.game, recipe, listener.notify, fresh=job.run is None)
+        policy = open_policy(job.game, recipe, listener.notify, fresh=job.run is None, rooms=rooms)
         from gamedsl.train.curriculum import climb
         from gamedsl.train.interrupt import Interrupt
         from gamedsl.train.runfolder import create
         from gamedsl.train.sessions import writer
         from gamedsl.view.report.page import write_report
 
-    if recipe.in_words(job.game.ir):
+    written = recipe.in_words(job.game.ir)
+    if written:
         _check_readable(job, writer(policy), listener)
-    folder = job.run or create(job.game, recipe, out, job.params, policy.tokenizer, threads)
+    folder = job.run or create(
+        job.game, recipe, out, job.params, policy.tokenizer, threads,
+        kv_rooms(policy) if written else {},
+    )  # fmt: skip
     with folder.locked() as alone, ExitStack() as stack, _saying_how_to_go_on(folder, listener):
         if not alone:
             listener.notify(

@@ -25,13 +25,14 @@ from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Session, Then, TokenRow, Weigh
+from gamedsl.policies.kv_room import GIB, kv_room
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
 from gamedsl.policies.padding import PaddedRows, pad
 from gamedsl.policies.prefix_tree import AdapterQuery, ScorePlan, chunks, pack
 from gamedsl.policies.trunk import TrunkCache
-from gamedsl.policies.writer import KV_BYTES, Writer
+from gamedsl.policies.writer import Writer
 
 PASS_TOKENS = 4096
 Packing = Literal["auto", "packed", "padded"]
@@ -57,7 +58,8 @@ class HFPolicy(ChunkedPolicy):
         max_tokens: int = PASS_TOKENS,
         recompute: Recompute = "auto",
         trunk_tokens: int = 65_536,
-        kv_bytes: int = KV_BYTES,
+        kv_bytes: int | None = None,
+        models: int = 1,
         notify: Notify = silent,
     ) -> None:
         """Load `model` (see `models.load`) and create `adapters` from `seed`.
@@ -69,6 +71,7 @@ class HFPolicy(ChunkedPolicy):
         trunk_tokens: prefixes whose trunk
         output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
         kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
+        None is a share of the memory that is free (see `kv_room`), with `models` that share it.
         Raises ModelError.
         """
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -91,12 +94,13 @@ class HFPolicy(ChunkedPolicy):
         self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)
         self._check_head()
         self.packing = self._choose_packing(packing, use_trunk=trunk_tokens > 0, notify=notify)
+        self.kv_bytes = kv_bytes or int(kv_room(self.device, models=models) * GIB)
         self._writer = Writer(
             self._network,
             self._adapters,
             self.tokenizer,
             max_tokens=max_tokens,
-            kv_bytes=kv_bytes,
+            kv_bytes=self.kv_bytes,
             can_pack=lambda: self.packing == "packed",
         )
 
@@ -118,6 +122,10 @@ class HFPolicy(ChunkedPolicy):
     def longest_of(self, adapter: str) -> int | float:
         """The most tokens of a prompt and its reply together."""
         return self._network.longest
+
+    def kept_of(self, adapter: str) -> int:
+        """The tokens whose keys and values are kept while replies are drawn."""
+        return self._writer.decoder.pool.limit
 
     def add_adapter(self, name: str) -> None:
         """Create one more adapter. Raises ValueError if the name cannot be used."""

@@ -110,7 +110,7 @@ def test_dry_run_says_why_replies_cannot_be_written(
     folder = write("qwen3_next", tmp_path / "model")
     settings = [f"model={folder}", "games=2", "group_size=1", "warm_up.expert=none"]
     command = ["train", "guess_in_words", "--dry-run"]
-    assert main([*command, *(part for one in settings for part in ("--set", one))]) == 1
+    assert main([*command, *(part for one in settings for part in ("--set", one))]) == 2
     said = capsys.readouterr().err
     assert "linear_attention" in said
     assert "engine: vllm" in said
