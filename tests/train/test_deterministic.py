@@ -22,7 +22,7 @@ def test_training_runs_with_deterministic_operations(
 ) -> None:
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     seen: list[tuple[bool, str | None]] = []
-    for method in ("token_backward", "backward"):
+    for method in ("token_backward", "forward"):
         update = getattr(HFPolicy, method)
 
         def watched(self: HFPolicy, *given: object, update=update) -> object:
