@@ -245,18 +245,26 @@ def run_job(
     Raises CompileError where prompts are too long for the model, and ModelError, TrainError,
     RunDamaged, EndpointError and WriteRefused.
     """
-    from gamedsl.policies.process_group import join
-    from gamedsl.train.engine import open_policy, set_threads
+    from gamedsl.train.engine import deterministic
 
-    recipe, threads, listener = job.recipe, job.recipe.threads, listener or Listener()
+    with deterministic(job.recipe.deterministic):
+        return _run_job(job, watch, out, listener or Listener())
+
+
+def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listener) -> Trained:
+    from gamedsl.policies.process_group import join
+    from gamedsl.train.engine import kv_rooms, open_policy, set_threads
+
+    recipe, threads = job.recipe, job.recipe.threads
     if job.run is not None and threads is None:
         threads = job.run.info()["threads"]
+    rooms: dict[str, float] = {} if job.run is None else job.run.info().get("kv_cache", {})
     with collector_paused():  # of the packages that are imported
         threads = set_threads(threads)
         group = join()
         policy = open_policy(
-            job.game, recipe, listener.notify, fresh=job.run is None, group=group
-        )  # fmt: skip
+            job.game, recipe, listener.notify, fresh=job.run is None, rooms=rooms, group=group
+        )
         from gamedsl.train.curriculum import climb
         from gamedsl.train.interrupt import Interrupt
         from gamedsl.train.processes import Agreement, check_players, folder_of
@@ -264,12 +272,16 @@ def run_job(
         from gamedsl.train.sessions import writer
         from gamedsl.view.report.page import write_report
 
-    if recipe.in_words(job.game.ir):
+    written = recipe.in_words(job.game.ir)
+    if written:
         _check_readable(job, writer(policy), listener)
     check_players(job.seating, group)
 
     def opened() -> RunFolder:
-        return job.run or create(job.game, recipe, out, job.params, policy.tokenizer, threads)
+        return job.run or create(
+            job.game, recipe, out, job.params, policy.tokenizer, threads,
+            kv_rooms(policy) if written else {},
+        )  # fmt: skip
 
     leads = group is None or group.leads
     forced = job.run is not None and job.run.forced

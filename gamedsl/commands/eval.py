@@ -94,7 +94,7 @@ def _engines(parser: argparse.ArgumentParser) -> None:
         "(default), or vLLM, one for each model")  # fmt: skip
     add("--vllm-cache", type=positive, metavar="GIB",
         help="keys and values that each vLLM keeps (default: as its run has it, else "
-        "2)")  # fmt: skip
+        "by the memory that is free)")  # fmt: skip
     add("--vllm-context", type=count_to(100_000_000), metavar="N",
         help="the most tokens of a prompt and its reply together under vLLM (default: as its run "
         "has it, else as the model has)")  # fmt: skip

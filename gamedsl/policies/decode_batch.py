@@ -62,12 +62,13 @@ class DecodeBatch:
         """Steps made."""
         return self._width - self.first
 
-    def step(self, tokens: Sequence[int]) -> torch.Tensor:
-        """Add a token to each row; float32 logits [B, V] of the next."""
+    def step(self, tokens: Sequence[int] | torch.Tensor) -> torch.Tensor:
+        """Add a token to each row; float32 logits [B, V] of the next. Nothing waits for tokens that
+        are on the device."""
         self._width += 1
         if self._keys and self._width > self._keys[0].shape[2]:
             self._widen()
-        token_B1 = torch.tensor(tokens, device=self._network.device)[:, None]
+        token_B1 = torch.as_tensor(tokens, device=self._network.device)[:, None]
         shared = sum(level.length for level in self._levels)
         mask = self._mask_BA[:, None, None, : shared + self._width]
         options = {"levels": self._levels} if self._levels else {}

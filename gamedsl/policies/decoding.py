@@ -6,6 +6,10 @@ are the same so far are one row until they part; a row leaves when it is done (`
 Always true: a reply is a function of the request and the weights, but for the last bits of the
 probabilities, which depend on what else is in the batch.
 
+A GPU computes while the next step is prepared only if no step waits for what it drew. So there the
+tokens of several steps stay on the device, as the input of the next, and are fetched together. A
+row that ended meanwhile has written on for nothing; what came after its end is dropped.
+
 Rows are admitted while their distinct tokens fit the pool, and as others leave: `serve` takes the
 requests that replies lead to, so that no game waits for the slow turn of another.
 """
@@ -16,6 +20,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 
+from gamedsl.policies.agreement import agree
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.constraints import Choices, Constraint, Schemas
 from gamedsl.policies.decode_batch import DecodeBatch
@@ -35,7 +40,7 @@ from gamedsl.policies.kv_pool import KVPool
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import fill, segments
-from gamedsl.policies.token_sampling import draw
+from gamedsl.policies.token_sampling import Draws, draw, drawn, fetched
 
 Group = list[Row]
 """Rows of one adapter and temperature that have read the same tokens: one row of the batch until
@@ -45,9 +50,12 @@ SHARE = 256
 """Reads of a slot that a shared block must spare a step to be worth its bookkeeping."""
 _LEAVE = 1 / 8  # of the batch is done before its rows leave and others come
 _WAIT = 32  # steps that new rows wait for that, at most
+_BURST = 8
+"""Tokens of a row between two looks at what was drawn, on a GPU."""
+_BURST_ROWS = 256
+"""Rows up to which replies that are the same so far are rows of their own in a burst: that many
+cost a GPU hardly more than one."""
 _PROBES = ("Is it day or night?", "Is it day?", "Is it night?")
-_TOLERANCE = {torch.float32: 2e-2, torch.float64: 1e-6}  # of log-probabilities; else _COARSE
-_COARSE = 0.25
 
 
 class Decoder:
@@ -73,6 +81,7 @@ class Decoder:
         self._schemas = Schemas(tokenizer.wrapped, network.vocabulary, sorted(self.ends))
         self._share: int | None = SHARE
         self._checked = False
+        self.burst = _BURST if network.device.type == "cuda" else 1
         self._prompts: dict[tuple[Turn, ...], Ids] = {}
 
     def forget(self, adapter: str | None = None) -> None:
@@ -169,8 +178,11 @@ class Decoder:
 
     @torch.inference_mode()
     def advance(self, batch: DecodeBatch, groups: list[Group]) -> list[tuple[int, Generated]]:
-        """One more token for each row; the replies that end with it, whose rows leave their groups.
-        Groups are divided where their rows drew different tokens."""
+        """One more token for each row, or some; the replies that end with them, whose rows leave
+        their groups. Groups are divided where their rows drew different tokens."""
+        steps = self._burst_of(groups)
+        if steps > 1:
+            return self._advance_by(steps, batch, groups)
         logits_GV = batch.step([group[0].last if group else 0 for group in groups])
         finished = self._draw(groups, logits_GV)
         origin: list[int] = []
@@ -189,6 +201,50 @@ class Decoder:
             batch.take(origin)
         groups[:] = parts
         return [(row.index, row.result(finish)) for row, finish in finished.items()]
+
+    def _burst_of(self, groups: Sequence[Group]) -> int:
+        """How many tokens are drawn before any is looked at: no row may run out of room."""
+        rows = [row for group in groups for row in group]
+        many = len(rows) > _BURST_ROWS and any(len(group) > 1 for group in groups)
+        if self.burst == 1 or many or any(row.constraint is not None for row in rows):
+            return 1
+        return min([self.burst, *(row.room - len(row.reply) for row in rows)])
+
+    def _advance_by(
+        self, steps: int, batch: DecodeBatch, groups: list[Group]
+    ) -> list[tuple[int, Generated]]:
+        """So many tokens for each row, which are fetched together."""
+        origin = [at for at, group in enumerate(groups) for _ in range(max(1, len(group)))]
+        first: list[Row | None] = []
+        for group in groups:
+            first += group or [None]
+        if len(first) > len(groups):
+            batch.take(origin)
+        groups[:] = [[] if row is None else [row] for row in first]
+        device, count = self._network.device, len(groups)
+        draws = Draws.of(
+            [1.0 if row is None else row.request.temperature for row in first], [1] * count, device
+        )
+        uniform_SB = torch.tensor(
+            [[0.0 if row is None else row.uniform() for row in first] for _ in range(steps)],
+            dtype=torch.float64, device=device,
+        )  # fmt: skip
+        token_B = torch.tensor([0 if row is None else row.last for row in first], device=device)
+        found: list[tuple[torch.Tensor, torch.Tensor]] = []
+        for uniform_B in uniform_SB:
+            found.append(drawn(batch.step(token_B), draws, uniform_B))
+            token_B = found[-1][0]
+        tokens, log_probs = fetched(found)
+        done: list[tuple[int, Generated]] = []
+        for at, group in enumerate(groups):
+            for step in range(steps if group else 0):
+                finish = group[0].take(tokens[step][at], log_probs[step][at])
+                if finish is not None:
+                    self._keep(batch, at, group)
+                    done.append((group[0].index, group[0].result(finish)))
+                    groups[at] = []
+                    break
+        return done
 
     def _draw(self, groups: Sequence[Group], logits_GV: torch.Tensor) -> dict[Row, Finish]:
         """Give each row under way its next token; which rows are done, and how."""
@@ -240,7 +296,6 @@ class Decoder:
         without sharing, nothing is shared."""
         asked = sorted(self._tokenizer.converse((("user", text),)).ids for text in _PROBES)
         expected_BV = torch.stack([self._plain(adapter, ids) for ids in asked])
-        tolerance = _TOLERANCE.get(self._network.dtype, _COARSE)
         for share in (1, None):
             try:
                 logits_BV = self._probe(adapter, asked, share)
@@ -248,12 +303,14 @@ class Decoder:
                 continue
             finally:
                 self.pool.forget()
-            if bool((logits_BV.log_softmax(-1) - expected_BV).abs().max() <= tolerance):
+            if agree([logits_BV.log_softmax(-1)], [expected_BV], self._network.dtype):
                 self._share, self._checked = SHARE if share else None, True
                 return
         raise ModelError(
-            "this model keeps something else than keys and values: replies cannot be decoded",
-            "choose a model with plain attention (Llama, SmolLM, Qwen, Mistral, ...)",
+            f"{_kinds(self._network)} something else than keys and values: replies cannot be"
+            " decoded with the model that is trained",
+            "write `engine: vllm`, or choose a model with plain attention (Llama, SmolLM, Qwen,"
+            " Mistral, ...)",
         )
 
     def _probe(self, adapter: str, asked: Sequence[Ids], share: int | None) -> torch.Tensor:
@@ -326,6 +383,15 @@ def _kind(row: Row) -> tuple[str, Ids, float]:
 def _order(row: Row) -> tuple[str, Ids]:
     """Rows of one adapter lie together, and those that begin alike."""
     return row.request.adapter, row.ids
+
+
+def _kinds(network: Network) -> str:
+    """What the model has beside attention, as the beginning of a sentence."""
+    kinds = dict.fromkeys(getattr(network.config, "layer_types", None) or ())
+    other = [kind for kind in kinds if not kind.endswith("attention") or kind.startswith("linear")]
+    if not other:
+        return "this model keeps"
+    return f"this model has layers of the kind {', '.join(other)}, which keep"
 
 
 def _ends(network: Network) -> list[int]:

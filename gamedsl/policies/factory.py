@@ -42,7 +42,7 @@ class VllmOptions(Protocol):
     @property
     def idle(self) -> Idle: ...
     @property
-    def cache(self) -> float: ...
+    def cache(self) -> float | None: ...
     @property
     def context(self) -> int | None: ...
 
@@ -55,6 +55,8 @@ class PolicyOptions:
     shapes: the shapes of those adapters that differ, by name.
     finetuning, dtype: as in a recipe; None leaves them to the model and the device.
     vllm: the settings of vLLM if it generates the replies; None lets the model itself generate.
+    kv_cache: GiB of keys and values kept, by model or (under None) for all others; for those
+    without, by the memory that is free.
     pass_tokens: the most distinct tokens of a pass; None leaves it to the policy.
     keeps_trunk: whether the frozen part of prompts is cached from pass to pass.
     useful: whether adapters of a rank above the width of every layer are refused.
@@ -68,6 +70,7 @@ class PolicyOptions:
     vllm: VllmOptions | None = None
     seed: int = 0
     dtype: str | None = None
+    kv_cache: Mapping[str | None, float] = field(default_factory=dict)
     pass_tokens: int | None = None
     recompute: Recompute = "auto"
     keeps_trunk: bool = True
@@ -88,8 +91,10 @@ def open_policy(
     from gamedsl.policies.multi_model import by_model, joined
 
     with collector_paused():  # of the packages that are imported
+        groups = by_model(models)
         opened = [
-            _open_model(model, names, options, notify) for model, names in by_model(models).items()
+            _open_model(model, names, options, notify, len(groups))
+            for model, names in groups.items()
         ]
         if options.group is not None:
             from gamedsl.policies.data_parallel import in_parallel
@@ -99,9 +104,9 @@ def open_policy(
 
 
 def _open_model(
-    model: str, adapters: tuple[str, ...], options: PolicyOptions, notify: Notify
+    model: str, adapters: tuple[str, ...], options: PolicyOptions, notify: Notify, models: int
 ) -> Policy:
-    """One model with its adapters."""
+    """One model, of so many, with its adapters."""
     if model == TABULAR:
         from gamedsl.policies.tabular import TabularPolicy
 
@@ -122,6 +127,8 @@ def _open_model(
         from gamedsl.policies.full_model import FullPolicy
 
         return FullPolicy(model, adapters, **common)
+    room = options.kv_cache.get(model, options.kv_cache.get(None))
+    common |= {"models": models, "kv_bytes": None if room is None else int(room * 2**30)}
     common["lora"] = _lora(options.lora, useful=options.useful)
     common["shapes"] = {
         name: _lora(shape) for name, shape in options.shapes.items() if name in adapters

@@ -142,6 +142,11 @@ class Generator(Protocol):
         to. Raises KeyError."""
         ...
 
+    def kept_of(self, adapter: str) -> int:
+        """The tokens whose keys and values fit the room that they have, for the model that an
+        adapter belongs to. Raises KeyError."""
+        ...
+
     def session(self) -> Session:
         """Begin to take requests. An engine has one session at a time."""
         ...

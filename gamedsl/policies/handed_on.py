@@ -86,3 +86,8 @@ class WritingHandedOn(HandedOn):
 
     def forget(self, adapter: str | None = None) -> None:
         self.writing.forget(adapter)
+
+
+def bare(policy: Policy) -> Policy:
+    """Returns the policy behind those in front of it."""
+    return bare(policy.own) if isinstance(policy, HandedOn) else policy

@@ -19,28 +19,28 @@ import torch
 from torch import nn
 
 from gamedsl.policies.activations import Activations, Recompute
+from gamedsl.policies.agreement import agree
 from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Session, Then, TokenRow, Weigh
+from gamedsl.policies.kv_room import GIB, kv_room
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
 from gamedsl.policies.padding import PaddedRows, pad
-from gamedsl.policies.prefix_tree import AdapterQuery, Segment, chunks, pack
+from gamedsl.policies.prefix_tree import AdapterQuery, ScorePlan, Segment, chunks, pack
 from gamedsl.policies.process_group import ProcessGroup
 from gamedsl.policies.sharding import Lockstep, shard
 from gamedsl.policies.trunk import TrunkCache
-from gamedsl.policies.writer import KV_BYTES, Writer
+from gamedsl.policies.writer import Writer
 
 PASS_TOKENS = 4096
 Packing = Literal["auto", "packed", "padded"]
 _HEAD_ELEMENTS = 2**28  # float32 logits of one chunk: 1 GiB
 _PROBE_TEXTS = ("Is it day?", "Is it night?")
 _PROBE_LABELS = ("yes", "no way")
-_TOLERANCE = {torch.float32: 2e-2, torch.float64: 1e-6}  # of log-probabilities; else _COARSE
-_COARSE = 0.25
 
 
 class HFPolicy(ChunkedPolicy):
@@ -60,7 +60,8 @@ class HFPolicy(ChunkedPolicy):
         max_tokens: int = PASS_TOKENS,
         recompute: Recompute = "auto",
         trunk_tokens: int = 65_536,
-        kv_bytes: int = KV_BYTES,
+        kv_bytes: int | None = None,
+        models: int = 1,
         share_weights: ProcessGroup | None = None,
         notify: Notify = silent,
     ) -> None:
@@ -73,6 +74,7 @@ class HFPolicy(ChunkedPolicy):
         trunk_tokens: prefixes whose trunk
         output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
         kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
+        None is a share of the memory that is free (see `kv_room`), with `models` that share it.
         share_weights: processes that each keep a part of the base weights (see `sharding`); no
         trunk is kept then.
         Raises ModelError.
@@ -94,6 +96,7 @@ class HFPolicy(ChunkedPolicy):
         self.lockstep: Lockstep | None = None
         if share_weights is not None:
             trunk_tokens = 0
+            self._network.move_head(self.device)
             shard(self._network.decoder, self._network.layers, self.parameters(), self.device)
             self._network.model.to(self.device)
             self.lockstep = Lockstep(share_weights, self._empty_pass)
@@ -105,12 +108,13 @@ class HFPolicy(ChunkedPolicy):
         self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)
         self._check_head()
         self.packing = self._choose_packing(packing, use_trunk=trunk_tokens > 0, notify=notify)
+        self.kv_bytes = kv_bytes or int(kv_room(self.device, models=models) * GIB)
         self._writer = Writer(
             self._network,
             self._adapters,
             self.tokenizer,
             max_tokens=max_tokens,
-            kv_bytes=kv_bytes,
+            kv_bytes=self.kv_bytes,
             can_pack=lambda: self.packing == "packed",
         )
 
@@ -132,6 +136,10 @@ class HFPolicy(ChunkedPolicy):
     def longest_of(self, adapter: str) -> int | float:
         """The most tokens of a prompt and its reply together."""
         return self._network.longest
+
+    def kept_of(self, adapter: str) -> int:
+        """The tokens whose keys and values are kept while replies are drawn."""
+        return self._writer.decoder.pool.limit
 
     def add_adapter(self, name: str) -> None:
         """Create one more adapter. Raises ValueError if the name cannot be used."""
@@ -214,6 +222,10 @@ class HFPolicy(ChunkedPolicy):
         return self._log_pi_packed(items)
 
     def _log_pi_packed(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        logits_RV, plan = self._packed_logits(items)
+        return plan.log_pi(logits_RV)
+
+    def _packed_logits(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
         tree = pack(items)
         position_BS = tree.depth_N[None].to(self.device)
         if self._network.is_cut:
@@ -223,13 +235,17 @@ class HFPolicy(ChunkedPolicy):
         with self._adapters.router.route(tree.segments):
             hidden_BSD = self._network.crown(start, tree, position_BS)
         hidden_RD = hidden_BSD[0, tree.row_R.to(self.device)]
-        return tree.plan.log_pi(self._network.head(hidden_RD))
+        return self._network.head(hidden_RD), tree.plan
 
     def _log_pi_padded(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        logits_RV, plan = self._padded_logits(items)
+        return plan.log_pi(logits_RV)
+
+    def _padded_logits(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
         rows = pad(items)
         hidden_BSD = self._padded_hidden(rows)
         hidden_RD = hidden_BSD.flatten(0, 1)[rows.row_R.to(self.device)]
-        return rows.plan.log_pi(self._network.head(hidden_RD))
+        return self._network.head(hidden_RD), rows.plan
 
     def _padded_hidden(self, rows: PaddedRows) -> torch.Tensor:
         with self._adapters.router.route(rows.segments):
@@ -259,7 +275,8 @@ class HFPolicy(ChunkedPolicy):
                 position_ids=rows.position_BS.to(self.device),
             )
         theirs_RV = whole.logits.flatten(0, 1)[rows.row_R].float()
-        if not self._agree(ours_RV.log_softmax(-1), theirs_RV.log_softmax(-1)):
+        ours, theirs = ours_RV.log_softmax(-1), theirs_RV.log_softmax(-1)
+        if not agree([ours], [theirs], self._network.dtype):
             raise ModelError(
                 f"the output layer of `{self.name}` does more than multiply, scale and cap",
                 "choose another model",
@@ -271,16 +288,20 @@ class HFPolicy(ChunkedPolicy):
         if wanted == "padded":
             return wanted
         items = self._probes()
-        reference = torch.cat(self._log_pi_padded(items))
+        reference = _before_tokens(*self._padded_logits(items))
         for first_layer in (self._adapters.first_layer, 0) if use_trunk else (0,):
             self._network.cut(first_layer)
-            if self._agree(torch.cat(self._log_pi_packed(items)), reference):
+            packed = _before_tokens(*self._packed_logits(items))
+            if agree([packed], [reference], self._network.dtype):
                 return "packed"
         if wanted == "packed":
             raise ModelError(f"`{self.name}` cannot run packed", "use packing `auto` or `padded`")
         notify(f"{self.name} cannot run a packed tree of prompts; using padded rows (slower)")
         return "padded"
 
-    def _agree(self, a: torch.Tensor, b: torch.Tensor) -> bool:
-        tolerance = _TOLERANCE.get(self._network.dtype, _COARSE)
-        return bool((a - b).abs().max() <= tolerance)
+
+def _before_tokens(logits_RV: torch.Tensor, plan: ScorePlan) -> torch.Tensor:
+    """Log-probabilities [T, V] before each token of each label, label by label. What the labels
+    come to would show less: with one that is far likelier, whatever the others have is hidden."""
+    row_T = plan.row_T[plan.label_T.argsort(stable=True)]
+    return logits_RV.log_softmax(-1)[row_T.to(logits_RV.device)]

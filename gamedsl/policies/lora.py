@@ -4,6 +4,9 @@ PEFT makes the layers, so names, shapes and files are PEFT's; only the forward i
 PEFT picks adapters per batch element and we pack all adapters' tokens into one sequence. A layer
 sees its input as rows (tokens), and the `Router` says which rows belong to which adapter.
 
+Experts of mixture models are one parameter for all of them, which PEFT adapts as a parameter: the
+low-rank product is added to the weights, for the rows of each adapter in turn.
+
 Shape letters: M rows, I inputs, O outputs of a linear layer, K the rank.
 """
 
@@ -13,7 +16,7 @@ import copy
 import hashlib
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +25,8 @@ from typing import Any
 import peft
 import torch
 from peft.tuners.lora import Linear as PeftLinear
+from peft.tuners.lora.layer import ParamWrapper
+from peft.utils import transformers_weight_conversion as peft_conversion
 from torch import nn
 
 from gamedsl.policies.activations import free_memory
@@ -41,6 +46,7 @@ class LoraSpec:
     """Shape of every adapter.
 
     `targets` are last names of linear layers (`q_proj`), None for all inside the decoder layers;
+    and of the parameters of experts (`gate_up_proj`), which are adapted only where they are named.
     `layers` is how many of the top decoder layers are adapted; None, or as many as there are or
     more, is all of them. `useful`: a rank above the width of every adapted layer is refused.
     """
@@ -73,11 +79,6 @@ class GroupedLinear(PeftLinear):
 
     router: Router
 
-    def pair(self, name: str) -> tuple[nn.Parameter, nn.Parameter]:
-        """The adapter's A [K, I] and B [O, K]."""
-        layers: Any = (self.lora_A[name], self.lora_B[name])
-        return layers[0].weight, layers[1].weight
-
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         """x [..., I] to [..., O]; the leading dimensions flattened are the router's rows."""
         base = self.base_layer
@@ -86,7 +87,7 @@ class GroupedLinear(PeftLinear):
         for segment in self.router.segments:
             if (name := segment.adapter) in self.lora_A:
                 groups.append((slice(segment.start, segment.stop), self.scaling[name]))
-                pairs += self.pair(name)
+                pairs += _pair(self, name)
         x_MI = x.reshape(-1, x.shape[-1])
         grouped: Any = _GroupedLora  # torch leaves `apply` untyped
         y_MO: torch.Tensor = grouped.apply(x_MI, base.weight, base.bias, groups, *pairs)
@@ -137,6 +138,35 @@ class _GroupedLora(torch.autograd.Function):
         return (grad_x_MI, None, None, None, *grads)
 
 
+def _route_experts(layer: ParamWrapper, router: Router) -> None:
+    """Let the experts under `layer`, the outermost wrapper of their parameters, follow the router.
+    Their inputs are rows, and all other arguments have a row for each."""
+    wrappers: list[Any] = [layer]  # untyped in PEFT
+    while isinstance(wrappers[-1].base_layer, ParamWrapper):
+        wrappers.append(wrappers[-1].base_layer)
+    experts = wrappers[-1].base_layer
+
+    def forward(x_MI: torch.Tensor, *given: torch.Tensor) -> torch.Tensor:
+        rows = router.segments[-1].stop
+        if any(len(tensor) != rows for tensor in (x_MI, *given)):
+            raise ModelError(
+                f"the experts of {type(experts).__name__} get no row for each token",
+                "leave their parameters out of `lora.targets`",
+            )
+        parts: list[torch.Tensor] = []
+        for segment in router.segments:
+            here = slice(segment.start, segment.stop)
+            weights = {
+                one.parameter_name: one.get_param() + one.get_delta_weight(segment.adapter)
+                for one in wrappers if segment.adapter in one.lora_A
+            }  # fmt: skip
+            inputs = tuple(tensor[here] for tensor in (x_MI, *given))
+            parts.append(torch.func.functional_call(experts, weights, inputs))
+        return torch.cat(parts)
+
+    wrappers[0].forward = forward
+
+
 class Adapters:
     """The named adapters of one model: made from a seed, listed, saved and loaded. Each may have a
     rank and an alpha of its own.
@@ -157,12 +187,16 @@ class Adapters:
         self.first_layer = len(layers) - count
         self._configs: dict[str, peft.LoraConfig] = {}
         self._useful = spec.useful
-        names = _targets(model, layers[self.first_layer :], spec.targets)
-        self._targeted: list[Any] = [model.get_submodule(one) for one in names]
+        linear, experts = _targets(model, layers[self.first_layer :], spec.targets)
+        self._targeted: list[torch.Tensor] = [
+            *(model.get_submodule(name).get_parameter("weight") for name in linear),
+            *map(model.get_parameter, experts),
+        ]
         self._usual = peft.LoraConfig(
             r=spec.rank,
             lora_alpha=spec.alpha,
-            target_modules=names,
+            target_modules=linear or [],
+            target_parameters=experts or None,
             init_lora_weights=False,
             task_type="CAUSAL_LM",
             base_model_name_or_path=base,
@@ -187,23 +221,28 @@ class Adapters:
             self._tuner.inject_adapter(self._model, name)
         self.names = (*self.names, name)
         for path, layer in self._layers():
-            layer.router = self.router
-            _start(layer, name, _seed_of(self._seed, name, path))
+            if isinstance(layer, GroupedLinear):
+                layer.router = self.router
+            elif not path.endswith(".base_layer"):
+                _route_experts(layer, self.router)
+            _start(*_pair(layer, name), _seed_of(self._seed, name, path))
         for parameter in self.parameters():  # PEFT leaves only the newest trainable
             parameter.requires_grad_(True)
 
     def _check_size(self, name: str, rank: int) -> None:
         """Raises ModelError for an adapter whose rank cannot help, or whose training would not fit
         in memory."""
-        narrow = [min(layer.weight.shape) for layer in self._targeted]
+        narrow = [min(weight.shape[-2:]) for weight in self._targeted]
         if self._useful and rank > max(narrow):
             raise ModelError(
                 f"the adapter `{name}` has rank {rank:,}, above the width of every layer that it "
                 f"adapts: a rank above {max(narrow):,} adds nothing",
                 f"write `lora.rank: {max(narrow)}`, or less",
             )
-        numbers = rank * sum(sum(layer.weight.shape) for layer in self._targeted)
-        wanted, free = _COPIES * 4 * numbers, free_memory(self._targeted[0].weight.device)
+        numbers = rank * sum(
+            weight.shape[:-2].numel() * sum(weight.shape[-2:]) for weight in self._targeted
+        )
+        wanted, free = _COPIES * 4 * numbers, free_memory(self._targeted[0].device)
         if wanted > free:
             raise ModelError(
                 f"the adapter `{name}` of rank {rank:,} has {numbers:,} numbers, which take "
@@ -236,8 +275,7 @@ class Adapters:
         config = copy.deepcopy(self._configs[name])
         config.inference_mode = True
         # PEFT keeps names in a set, whose order is another in each process
-        assert config.target_modules is not None
-        config.target_modules = sorted(config.target_modules)
+        config.target_modules = sorted(config.target_modules or ())
         config.save_pretrained(str(folder))
 
     def load(self, name: str, folder: Path) -> None:
@@ -256,9 +294,9 @@ class Adapters:
         except ValueError as error:
             raise ModelError(str(error), "use the run's own model and LoRA settings") from error
 
-    def _layers(self) -> Iterator[tuple[str, GroupedLinear]]:
+    def _layers(self) -> Iterator[tuple[str, GroupedLinear | ParamWrapper]]:
         for path, module in self._model.named_modules():
-            if isinstance(module, GroupedLinear):
+            if isinstance(module, GroupedLinear | ParamWrapper):
                 yield path, module
 
     def _tensors(self, name: str) -> dict[str, nn.Parameter]:
@@ -267,28 +305,67 @@ class Adapters:
         return {
             f"{_PREFIX}{path}.{half}.weight": parameter
             for path, layer in self._layers()
-            for half, parameter in zip(("lora_A", "lora_B"), layer.pair(name), strict=True)
+            for half, parameter in zip(("lora_A", "lora_B"), _pair(layer, name), strict=True)
         }
+
+
+def _pair(layer: GroupedLinear | ParamWrapper, name: str) -> tuple[nn.Parameter, nn.Parameter]:
+    """An adapter's A [K, I] and B [O, K] in a layer; with the ranks of all experts, E * K of it."""
+    layers: Any = (layer.lora_A[name], layer.lora_B[name])
+    return layers[0].weight, layers[1].weight
 
 
 def _targets(
     model: nn.Module, layers: Sequence[nn.Module], wanted: tuple[str, ...] | None
-) -> list[str]:
-    """Full names of the linear layers to adapt, in the model's order."""
+) -> tuple[list[str], list[str]]:
+    """Full names of the linear layers to adapt, and of the parameters of experts, in the model's
+    order. Raises ModelError for a name that there is not, or that PEFT cannot write."""
     names = {id(module): name for name, module in model.named_modules()}
-    inside = [
-        (local.rsplit(".", 1)[-1], names[id(module)])
-        for layer in layers
-        for local, module in layer.named_modules()
-        if isinstance(module, nn.Linear)
-    ]
-    found = {last for last, _ in inside}
-    if not found or not found.issuperset(wanted or ()):
+    linear: list[str] = []
+    experts: list[str] = []
+    for layer in layers:
+        for module in layer.modules():
+            name = names[id(module)]
+            if isinstance(module, nn.Linear):
+                linear.append(name)
+            experts += [
+                f"{name}.{one}" for one, weight in module.named_parameters(recurse=False)
+                if weight.dim() == 3 and name.endswith("experts")
+            ]  # fmt: skip
+    taken = _taken_by_peft(model, linear)
+    known = {_last(name) for name in (*linear, *experts) if name not in taken}
+    if lost := set(wanted or ()).intersection(map(_last, taken)) - known:
+        raise ModelError(
+            f"PEFT takes {_listed(lost)} in a {type(model).__name__} for its experts: an adapter"
+            " of the linear layer of that name could not be read again",
+            f"choose from {_listed(known)}",
+        )
+    if not known or not known.issuperset(wanted or ()):
         raise ModelError(
             f"this model has no linear layer called {', '.join(wanted or ('anything',))}",
-            f"choose from {', '.join(sorted(found))}" if found else "choose a Llama-like model",
+            f"choose from {_listed(known)}" if known else "choose a Llama-like model",
         )
-    return [full for last, full in inside if wanted is None or last in wanted]
+    return (
+        [name for name in linear
+         if name not in taken and (wanted is None or _last(name) in wanted)],
+        [name for name in experts if _last(name) in (wanted or ())],
+    )  # fmt: skip
+
+
+def _taken_by_peft(model: nn.Module, linear: Sequence[str]) -> set[str]:
+    """The linear layers whose names PEFT, in a file or here, takes for those of the model's
+    experts before transformers 5, such as the shared expert's."""
+    config = peft.LoraConfig(target_modules=list(linear))
+    peft_conversion.convert_peft_config_for_transformers(config, model, None)
+    return set(linear) - set(config.target_modules or ())
+
+
+def _last(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(sorted(names))
 
 
 def _seed_of(seed: int, *names: str) -> int:
@@ -296,10 +373,9 @@ def _seed_of(seed: int, *names: str) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
-def _start(layer: GroupedLinear, name: str, seed: int) -> None:
+def _start(a: nn.Parameter, b: nn.Parameter, seed: int) -> None:
     """A as PEFT's default (Kaiming uniform, drawn on the CPU), B zero."""
     generator = torch.Generator().manual_seed(seed)
-    a, b = layer.pair(name)
     start_KI = torch.empty(a.shape, dtype=torch.float32)
     nn.init.kaiming_uniform_(start_KI, a=math.sqrt(5), generator=generator)
     a.data = start_KI.to(a.device)

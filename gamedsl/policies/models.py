@@ -83,6 +83,7 @@ def load(
                 )
                 config = transformers.AutoConfig.from_pretrained(where, trust_remote_code=False)
                 _check_kernels(name, config)
+                _check_format(name, config)
                 model = auto.from_pretrained(
                     where, config=config, dtype=dtype, trust_remote_code=False
                 )
@@ -109,6 +110,19 @@ def _check_kernels(name: str, config: transformers.PreTrainedConfig) -> None:
             f"the configuration of `{name}` asks for the attention `{wanted}`, which is code "
             "to be fetched",
             "delete `attn_implementation` from its config.json",
+        )
+
+
+def _check_format(name: str, config: transformers.PreTrainedConfig) -> None:
+    """Raises ModelError for weights that were quantised: adapters multiply with weights as they
+    are stored, and train on what the whole model computes from them."""
+    quantised = getattr(config, "quantization_config", None)
+    if quantised is not None:
+        given = quantised if isinstance(quantised, dict) else quantised.to_dict()
+        raise ModelError(
+            f"the weights of `{name}` are quantised ({given.get('quant_method', 'unknown')}), and"
+            " adapters are trained on weights in float32 or bfloat16 alone",
+            "choose the model that it was made from, or a copy of it in bfloat16",
         )
 
 

@@ -128,6 +128,9 @@ class MultiModelWriter(MultiModelPolicy):
     def longest_of(self, adapter: str) -> int | float:
         return self._writer(adapter).longest_of(adapter)
 
+    def kept_of(self, adapter: str) -> int:
+        return self._writer(adapter).kept_of(adapter)
+
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return all_served(self.serve, requests)
 

@@ -4,7 +4,8 @@ With LoRA on the top layers only, the layers below (the trunk) are fixed: their 
 (`trunk`), and only the crown is run and differentiated. The cut is made by shallow copies of the
 decoder whose layer lists are shorter, so the architecture's own code runs. Models that cannot be
 cut have an empty trunk and a crown that is the whole decoder. The head is computed in float32 on
-the selected rows alone, for bf16 logits near 20 are 0.125 apart.
+the selected rows alone, for bf16 logits near 20 are 0.125 apart; where a copy of its weights in
+float32 would be large, or on a GPU, a part of them is converted at a time.
 
 Shape letters: B sequences, S positions, D hidden size, R selected rows, V vocabulary.
 """
@@ -12,7 +13,7 @@ Shape letters: B sequences, S positions, D hidden size, R selected rows, V vocab
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from typing import Any
 
@@ -24,6 +25,11 @@ from gamedsl.policies.errors import ModelError
 from gamedsl.policies.lora import Router
 from gamedsl.policies.prefix_tree import Nodes
 from gamedsl.policies.tree_attention import adopt, arguments
+
+KEPT_BYTES = 2**30
+"""Bytes up to which a processor keeps the output layer in float32, which is faster."""
+PART_NUMBERS = 2**24
+"""Weights of the output layer that are converted at a time: 64 MiB."""
 
 
 class Network:
@@ -48,8 +54,15 @@ class Network:
         self.before_pass: Callable[[], None] = lambda: None
         """Called before each pass."""
         head = self.model.get_output_embeddings()
-        self._head_VD: torch.Tensor = head.weight.detach().float()  # a copy unless float32 already
+        weight_VD: torch.Tensor = head.weight.detach()
+        keeps = weight_VD.device.type == "cpu" and 4 * weight_VD.numel() <= KEPT_BYTES
+        self._head_VD = weight_VD.float() if keeps else weight_VD
         self._bias_V = None if getattr(head, "bias", None) is None else head.bias.detach().float()
+
+    def move_head(self, device: torch.device) -> None:
+        """Keeps the output layer whole on a device, wherever the decoder's weights go."""
+        self._head_VD = self._head_VD.to(device)
+        self._bias_V = None if self._bias_V is None else self._bias_V.to(device)
 
     @property
     def device(self) -> torch.device:
@@ -161,7 +174,12 @@ class Network:
 
     def head(self, hidden_RD: torch.Tensor) -> torch.Tensor:
         """Float32 logits [R, V], with the scaling and capping that the model's config names."""
-        logits_RV = nn.functional.linear(hidden_RD.float(), self._head_VD, self._bias_V)
+        if self._head_VD.dtype == torch.float32:
+            logits_RV = nn.functional.linear(hidden_RD.float(), self._head_VD, self._bias_V)
+        else:
+            apply: Any = _Head.apply  # torch leaves it untyped
+            logits_RV = apply(hidden_RD, self._head_VD)
+            logits_RV = logits_RV if self._bias_V is None else logits_RV + self._bias_V
         if scale := getattr(self.config, "logit_scale", None):  # Cohere
             logits_RV = logits_RV * scale
         if scale := getattr(self.config, "logits_scaling", None):  # Granite
@@ -169,6 +187,37 @@ class Network:
         if cap := getattr(self.config, "final_logit_softcapping", None):  # Gemma
             logits_RV = torch.tanh(logits_RV / cap) * cap
         return logits_RV
+
+
+class _Head(torch.autograd.Function):
+    """hidden W^T in float32, where W has fewer digits and gets no gradient. By hand because
+    autograd would keep all of W in float32 for the backward pass."""
+
+    @staticmethod
+    def forward(ctx: Any, hidden_RD: torch.Tensor, weight_VD: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(weight_VD)
+        ctx.dtype = hidden_RD.dtype
+        if weight_VD.is_cuda and hidden_RD.dtype == weight_VD.dtype:
+            return torch.mm(hidden_RD, weight_VD.T, out_dtype=torch.float32)
+        logits_RV = hidden_RD.new_empty(len(hidden_RD), len(weight_VD), dtype=torch.float32)
+        for at, part_VD in _parts(weight_VD):
+            logits_RV[:, at : at + len(part_VD)] = hidden_RD.float() @ part_VD.T
+        return logits_RV
+
+    @staticmethod
+    def backward(ctx: Any, grad_RV: torch.Tensor) -> tuple[torch.Tensor, None]:
+        (weight_VD,) = ctx.saved_tensors
+        grad_RD = grad_RV.new_zeros(len(grad_RV), weight_VD.shape[1])
+        for at, part_VD in _parts(weight_VD):
+            grad_RD.addmm_(grad_RV[:, at : at + len(part_VD)], part_VD)
+        return grad_RD.to(ctx.dtype), None
+
+
+def _parts(weight_VD: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:
+    """Rows of a matrix in float32, a part at a time, each with the number of its first."""
+    rows = max(1, PART_NUMBERS // weight_VD.shape[1])
+    for at in range(0, len(weight_VD), rows):
+        yield at, weight_VD[at : at + rows].float()
 
 
 def _section(decoder: Any, start: int, stop: int, norm: nn.Module | None = None) -> nn.Module:

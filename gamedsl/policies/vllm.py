@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import torch
 
@@ -27,6 +28,7 @@ from gamedsl.policies.generation import (
     served,
 )
 from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
+from gamedsl.policies.kv_room import GIB, bytes_per_token, kv_room
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.models import locate
 from gamedsl.policies.names import SMALL, TINY, vllm_install
@@ -48,6 +50,8 @@ class VllmPolicy(HFPolicy):
         dtype: torch.dtype | None = None,
         max_tokens: int = PASS_TOKENS,
         recompute: Recompute = "auto",
+        kv_bytes: int | None = None,
+        models: int = 1,
         notify: Notify = silent,
     ) -> None:
         """Load the model twice, for the trainer and for vLLM; arguments as those of `HFPolicy`.
@@ -64,9 +68,16 @@ class VllmPolicy(HFPolicy):
         lora = lora or LoraSpec()
         super().__init__(
             model, adapters, lora=lora, shapes=shapes, seed=seed, dtype=dtype,
-            max_tokens=max_tokens, recompute=recompute, trunk_tokens=0, notify=notify,
+            max_tokens=max_tokens, recompute=recompute, trunk_tokens=0, kv_bytes=kv_bytes,
+            models=models, notify=notify,
         )  # fmt: skip
         notify(f"starting vLLM with {model}")
+        settings = settings or VllmSettings()
+        if settings.cache is None:
+            weights = sum(p.numel() * p.element_size() for p in self._network.model.parameters())
+            room = kv_room(self.device, models=models, vllm_weights=weights)
+            settings = replace(settings, cache=room)
+        self.kv_bytes = int((settings.cache or 0) * GIB)
         self._engine = VllmEngine(
             locate(model, notify),
             self.tokenizer,
@@ -75,7 +86,7 @@ class VllmPolicy(HFPolicy):
             rank=max(shape.rank for shape in (lora, *(shapes or {}).values())),
             dtype=self._network.dtype,
             device=self.device,
-            settings=settings or VllmSettings(),
+            settings=settings,
             version=self._writer.version,
             save=self.save_adapter,
         )
@@ -83,6 +94,12 @@ class VllmPolicy(HFPolicy):
     def longest_of(self, adapter: str) -> int | float:
         """The most tokens of a prompt and its reply together, in both models."""
         return min(self._engine.longest, super().longest_of(adapter))
+
+    def kept_of(self, adapter: str) -> int:
+        """The tokens whose keys and values fit vLLM's cache."""
+        network = self._network
+        size = bytes_per_token(network.config, len(network.layers), network.dtype)
+        return self.kv_bytes // size
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """Replies by vLLM; see `generation.Generator`."""

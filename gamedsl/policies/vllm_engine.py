@@ -28,6 +28,7 @@ from gamedsl.policies.constraints import WITHOUT_SPACES, unusable
 from gamedsl.policies.decode_row import choices_of, reply_of, room_for
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Ids, Request, Turn
+from gamedsl.policies.kv_room import CPU_ROOM, GIB
 
 Idle = Literal["resident", "sleep"]
 
@@ -51,8 +52,8 @@ class VllmSettings:
 
     idle: Idle = "resident"
     """`sleep`: its weights leave the GPU, and its cache is dropped, while adapters are trained."""
-    cache: float = 2.0
-    """GiB of keys and values."""
+    cache: float | None = None
+    """GiB of keys and values; None: by the memory that is free once all else is loaded."""
     context: int | None = None
     """The most tokens of prompt and reply together; None: as many as the model has."""
 
@@ -318,7 +319,7 @@ def _start(
             model=where,
             dtype=str(dtype).removeprefix("torch."),
             max_model_len=settings.context,
-            kv_cache_memory_bytes=int(settings.cache * 2**30),
+            kv_cache_memory_bytes=int((settings.cache or CPU_ROOM) * GIB),
             gpu_memory_utilization=_LEAST_SHARE,
             enforce_eager=on_cpu,  # compiling takes longer there than most runs
             block_size=_CPU_BLOCK if on_cpu else None,

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import torch
 
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.decoding import Decoder
 from gamedsl.policies.generation import Generated, Request, Session, Then, TokenRow, Weigh
+from gamedsl.policies.kv_room import bytes_per_token
 from gamedsl.policies.lora import Adapters
 from gamedsl.policies.network import Network
 from gamedsl.policies.token_rows import TokenRows
 
-KV_BYTES = 2**31
-"""The bytes of keys and values that are kept by default."""
 _PREFILL_TOKENS = 2048
 
 
@@ -39,12 +37,13 @@ class Writer:
             return sum(tensor._version for tensor in adapters.parameters(adapter))
 
         self._adapters, self.version = adapters, version
+        token_bytes = bytes_per_token(network.config, len(network.layers), network.dtype)
         self.decoder = Decoder(
             network,
             adapters.router,
             tokenizer,
             version,
-            kept_tokens=max(1, kv_bytes // _bytes_per_token(network)),
+            kept_tokens=max(1, kv_bytes // token_bytes),
             max_tokens=_PREFILL_TOKENS,
         )
         self._rows = TokenRows(network, adapters.router, max_tokens=max_tokens, can_pack=can_pack)
@@ -74,10 +73,3 @@ class Writer:
     def _know(self, rows: Sequence[TokenRow]) -> None:
         for adapter in sorted({row.adapter for row in rows}):
             self._adapters.parameters(adapter)  # raises KeyError
-
-
-def _bytes_per_token(network: Network) -> int:
-    config: Any = network.config
-    heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
-    size = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-    return 2 * len(network.layers) * int(heads) * int(size) * network.dtype.itemsize

@@ -46,9 +46,12 @@ class Vllm:
         "resident",
         "vLLM while adapters are trained: it stays on the GPU, or `sleep`s, its weights in memory",
     )
-    cache: float = setting(
-        2, "GiB of keys and values that vLLM keeps", low=0, high=10_000, above=True
-    )
+    cache: float | None = setting(
+        "auto",
+        "GiB of keys and values that vLLM keeps; `auto`: two fifths of the GPU memory that is free"
+        " once both models are loaded, and at most 2 on a processor",
+        low=0, high=10_000, above=True, absent="auto",
+    )  # fmt: skip
     context: int | None = setting(
         "auto",
         "the most tokens of a prompt and its reply together under vLLM; `auto`: as the model has",
@@ -597,6 +600,18 @@ class Recipe:
         False,
         "processes that train together (torchrun) share out the frozen base weights, by FSDP2; each"
         " gathers a layer's when it runs it",
+    )
+    kv_cache: float | None = setting(
+        "auto",
+        "GiB of keys and values that each model keeps of prompts and replies; while replies are"
+        " drawn, as much again; `auto`: a quarter of the GPU memory that is free once models are"
+        " loaded, and at most 2 on a processor; a resumed run has what it had",
+        low=0, high=10_000, above=True, absent="auto", read_if=is_one_of("engine", "hf"),
+    )  # fmt: skip
+    deterministic: bool = setting(
+        False,
+        "only operations that give the same bits each time, or an error where there is none; on a"
+        " GPU this is slower, and without it a resumed run differs by rounding",
     )
     threads: int | None = setting(
         "auto", "processor threads; `auto` takes what torch chooses", low=1, high=256, absent="auto"

@@ -26,6 +26,7 @@ from gamedsl.storage.checksums import Checksums, ChecksumsDamaged
 from gamedsl.storage.reader import FileRefused, read_bytes, read_text, resolve
 from gamedsl.storage.shapes import (
     ANY,
+    NUMBER,
     TEXT,
     WHOLE,
     ArrayOf,
@@ -55,6 +56,7 @@ _INFO = Fields(optional={
     "format": WHOLE, "game": TEXT, "file": optional(TEXT), "params": MapOf("param", ANY),
     "hash": TEXT, "rules_hash": TEXT, "rendering_hash": TEXT, "rows": TEXT, "model": TEXT,
     "models": MapOf("adapter", TEXT), "seed": WHOLE, "tokenizer": TEXT, "threads": WHOLE,
+    "kv_cache": MapOf("model", NUMBER),
     "versions": MapOf("package", TEXT), "started": TEXT, "wording": TEXT,
     "calls": ArrayOf(Fields({"file": TEXT, "sha256": TEXT})),
     "forced": ArrayOf(Fields({"step": optional(WHOLE), "files": MapOf("file", TEXT)})),

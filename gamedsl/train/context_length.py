@@ -22,6 +22,7 @@ from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Tokenizer, Writing
 from gamedsl.prompting.history_bounds import reply_tokens
 from gamedsl.recipe.table import Recipe
+from gamedsl.train.errors import TrainError
 from gamedsl.train.sessions import check_calls
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ class Context:
     room: int
     limit: int | float
     model: str
+    kept: int
+    """Tokens whose keys and values fit the room that they have."""
+
+    @property
+    def rows(self) -> int:
+        """How many of the longest prompts with their replies fit at once."""
+        return int(self.kept // min(self.most, self.limit))
 
     @property
     def most(self) -> int:
@@ -61,9 +69,18 @@ def check_context(
     game: Game, recipe: Recipe, policy: Writing, problems: Problems
 ) -> Context | None:
     """Returns the longest; None where the policy is asked nothing. GD0717: it is more than the
-    model reads. Raises TrainError where the game calls what cannot run here."""
+    model reads. Raises TrainError where the game calls what cannot run here, or where the longest
+    has no room for its keys and values."""
     check_calls(game)
     found = largest(game, recipe, policy)
+    if found is not None and not found.rows:
+        key = "vllm.cache" if recipe.engine == "vllm" else "kv_cache"
+        raise TrainError(
+            f"a prompt and its reply can have {found.most:,} tokens, and there is room for the keys"
+            f" and values of {found.kept:,}",
+            f"raise `{key}`, lower `max_tokens`, give the role a window (`history`), or take a"
+            " smaller model",
+        )
     if found is None or found.replies is None or found.most <= found.limit:
         return found
     step = next(step for step in game.ir.steps if step.id == found.step)
@@ -117,6 +134,7 @@ def largest(game: Game, recipe: Recipe, policy: Writing) -> Context | None:
             room,
             policy.longest_of(adapters[seat]),
             by_seat[seat].model or recipe.model,
+            policy.kept_of(adapters[seat]),
         )
         for (seat, step), (size, room) in rest.items()
     ]

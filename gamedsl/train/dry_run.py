@@ -23,7 +23,7 @@ from gamedsl.tables.numbers import duration
 from gamedsl.train.bundles import Bundles
 from gamedsl.train.context_length import Context, check_context
 from gamedsl.train.credit import Replays
-from gamedsl.train.engine import open_policy, set_threads
+from gamedsl.train.engine import deterministic, kv_rooms, open_policy, set_threads
 from gamedsl.train.imitation import described
 from gamedsl.train.loop import env_of
 from gamedsl.train.metrics import PolicyMetrics
@@ -54,6 +54,17 @@ def dry_run(
 ) -> str:
     """Returns a text for people; what training would refuse is added to `problems`. Raises
     TrainError and ModelError as training would."""
+    with deterministic(recipe.deterministic):
+        return _dry_run(game, recipe, seating, notify, problems)
+
+
+def _dry_run(
+    game: Game,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    notify: Notify,
+    problems: Problems | None,
+) -> str:
     threads = set_threads(recipe.threads)
     policy = open_policy(game, recipe, notify)
     if recipe.in_words(game.ir):
@@ -139,6 +150,7 @@ def _in_words(
             f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid",
         ),
         *([("context", context.describe())] if context is not None else []),
+        *([("keys and values", _rooms(policy, context))] if context is not None else []),
         *_memory(policy, trained),
         *_endpoints(recipe, seating, played / recipe.games),
         ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
@@ -150,6 +162,15 @@ def _in_words(
         text = batch.text(one)
         lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", text]
     return _text(facts, lines, recipe)
+
+
+def _rooms(policy: Policy, context: Context) -> str:
+    """Returns how much room keys and values have, and how many rows of the longest context fit."""
+    rooms = kv_rooms(policy)
+    room = ", ".join(
+        (f"{name}: " if len(rooms) > 1 else "") + f"{gib:.3g} GiB" for name, gib in rooms.items()
+    )
+    return f"{room}: room for {context.rows:,} rows of {context.most:,} tokens at once"
 
 
 def _replays(recipe: Recipe, courses: int, took: float, rest: float) -> list[tuple[str, str]]:

@@ -7,6 +7,9 @@ its roles.
 from __future__ import annotations
 
 import importlib.util
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from gamedsl.extras import install_command
@@ -51,9 +54,36 @@ def set_threads(count: int | None) -> int:
     return torch.get_num_threads()
 
 
+@contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """Inside of the block, torch takes only operations that give the same bits each time, if that
+    is `wanted`; to be entered before a GPU is used, for cuBLAS reads its setting then."""
+    if not wanted:
+        yield
+        return
+    import torch
+
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def kv_rooms(policy: Policy) -> dict[str, float]:
+    """GiB of keys and values that each model of a policy keeps."""
+    from gamedsl.policies.handed_on import bare
+    from gamedsl.policies.multi_model import models_of
+
+    sizes = {one.name: getattr(bare(one), "kv_bytes", None) for one in models_of(policy)}
+    return {name: size / 2**30 for name, size in sizes.items() if size is not None}
+
+
 def open_policy(
     game: Game, recipe: Recipe, notify: Notify, *, fresh: bool = True,
-    group: ProcessGroup | None = None,
+    rooms: Mapping[str, float] | None = None, group: ProcessGroup | None = None,
 ) -> Policy:  # fmt: skip
     """Load the models with fresh adapters. Raises gamedsl.policies.errors.ModelError, and
     TrainError where models cannot play together.
@@ -61,8 +91,13 @@ def open_policy(
     The frozen part of prompts is kept from step to step only where all prompts are known from the
     start. Elsewhere what is kept would depend on where the run was last resumed, and with the
     packing of a pass its last bits. A run that is not `fresh` may have adapters of a rank that an
-    older version allowed. The processes of a `group` share its work.
+    older version allowed. `rooms` is what `kv_rooms` said of it when it began. The processes of a
+    `group` share its work.
     """
+    kept: dict[str | None, float] = {}
+    kept.update(rooms or {})
+    if recipe.kv_cache is not None:
+        kept = {None: recipe.kv_cache}
     options = PolicyOptions(
         lora=recipe.lora,
         shapes=recipe.shapes(game.ir),
@@ -70,6 +105,7 @@ def open_policy(
         vllm=recipe.vllm if recipe.engine == "vllm" else None,
         seed=recipe.seed,
         dtype=recipe.dtype,
+        kv_cache=kept,
         pass_tokens=recipe.pass_tokens,
         recompute=recipe.recompute,
         keeps_trunk=_prompts_last(game, recipe),

@@ -305,11 +305,13 @@ def create(
     params: dict[str, Any],
     tokenizer: TokenCounter,
     threads: int,
+    kv_cache: Mapping[str, float] | None = None,
 ) -> RunFolder:
     """Makes the folder of a new run: `out`, or the first free `runs/<game>-<model>-<seed>-<n>`.
 
-    `params` are those that were set, `threads` how many the run uses. Raises TrainError if `out`
-    exists and holds anything, and OSError where it cannot be written.
+    `params` are those that were set, `threads` how many the run uses, and `kv_cache` the GiB of
+    keys and values that its models keep, where they write. Raises TrainError if `out` exists and
+    holds anything, and OSError where it cannot be written.
     """
     models = recipe.models(game.ir)
     slug = "-".join(map(_slug, dict.fromkeys(models.values())))
@@ -333,6 +335,7 @@ def create(
             "seed": recipe.seed,
             "tokenizer": tokenizer.fingerprint,
             "threads": threads,
+            **({"kv_cache": dict(kv_cache)} if kv_cache else {}),
             "versions": versions(),
         }, tokenizer)  # fmt: skip
     return run

@@ -219,3 +219,15 @@ def test_damaged_configuration_is_a_model_error(damage: dict[str, object], tmp_p
     (tmp_path / "config.json").write_text(json.dumps({**config, **damage}))
     with pytest.raises(ModelError, match="cannot load"):
         models.load(str(tmp_path))
+
+
+def test_quantised_weights_are_refused(tmp_path: Path) -> None:
+    model, tokenizer = random_models.build_tiny()
+    model.save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    config["quantization_config"] = {"quant_method": "bitsandbytes", "load_in_4bit": True}
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    with pytest.raises(ModelError, match=r"quantised \(bitsandbytes\)") as caught:
+        models.load(str(tmp_path))
+    assert "bfloat16" in caught.value.fix

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.runtime import Game
 from gamedsl.train.context_length import Context, check_context, largest
+from gamedsl.train.errors import TrainError
 from tests.train.in_words import opened, recipe_of
 
 STORY = """
@@ -71,7 +73,7 @@ def test_only_what_the_policy_is_asked_counts(compiled: Callable[[str], Game]) -
 
 
 def test_unbounded_loop_has_no_context_bound() -> None:
-    told = Context("ann", "line", 300, None, 30, 4096, "tiny").describe()
+    told = Context("ann", "line", 300, None, 30, 4096, "tiny", 10**6).describe()
     assert told == "330 tokens in 4 random games, and no bound, of 4,096 that the model reads"
 
 
@@ -132,3 +134,56 @@ def test_run_beyond_model_context_is_refused(
         printed = capsys.readouterr()
         assert ("GD0717" in printed.out + printed.err) == (code == PROBLEMS)
         assert out.exists() == (code == CLEAN and not dry)
+
+
+def test_context_without_room_for_its_keys_is_refused(
+    compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = compiled(STORY.format(times=3))
+    policy = opened(game, recipe_of(game))
+    found = largest(game, recipe_of(game), policy)
+    assert found is not None
+    monkeypatch.setattr(policy, "kept_of", lambda adapter: 2 * found.most + 1)
+    fits = check_context(game, recipe_of(game), policy, Problems())
+    assert fits is not None
+    assert fits.rows == 2
+    monkeypatch.setattr(policy, "kept_of", lambda adapter: found.most - 1)
+    with pytest.raises(TrainError, match=f"{found.most:,} tokens.*{found.most - 1:,}") as caught:
+        check_context(game, recipe_of(game), policy, Problems())
+    assert "raise `kv_cache`" in caught.value.fix
+
+
+def test_dry_run_says_how_many_rows_fit(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "story.yaml"
+    file.write_text(STORY.format(times=3).lstrip())
+    size = ["--set", "games=2", "--set", "group_size=2", "--steps", "1", "--model", "tiny"]
+    for gib, said, fits in (
+        ("0.01", "0.01 GiB: room for", True),
+        ("0.0001", "kv_cache", False),
+    ):
+        command = ["train", str(file), *size, "--dry-run", "--set", f"kv_cache={gib}"]
+        assert (main(command) == CLEAN) == fits
+        told = capsys.readouterr()
+        assert said in told.out + told.err
+
+
+def test_resumed_run_has_the_room_that_it_had(
+    compiled: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gamedsl.policies.kv_room.free_memory", lambda _: 1 << 30)
+    file, out = tmp_path / "story.yaml", tmp_path / "run"
+    file.write_text(STORY.format(times=3).lstrip())
+    size = ["--set", "games=2", "--set", "group_size=2", "--model", "tiny"]
+    assert main(["train", str(file), *size, "--steps", "1", "--out", str(out)]) == CLEAN
+    assert json.loads((out / "run.json").read_text())["kv_cache"] == {"tiny": 0.125}
+    monkeypatch.setattr("gamedsl.policies.kv_room.free_memory", lambda _: 1 << 36)
+    rooms: list[int] = []
+    update = HFPolicy.token_backward
+
+    def watched(self: HFPolicy, *given: object) -> object:
+        rooms.append(self.kv_bytes)
+        return update(self, *given)
+
+    monkeypatch.setattr(HFPolicy, "token_backward", watched)
+    assert main(["train", "--resume", str(out), "--steps", "2"]) == CLEAN
+    assert set(rooms) == {1 << 27}

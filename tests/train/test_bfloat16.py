@@ -1,0 +1,98 @@
+"""Training in bfloat16, the number format of GPUs, on the CPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+
+import gamedsl
+from gamedsl.policies.base import Query
+from gamedsl.policies.generation import Request, join_turns
+from gamedsl.policies.hf import HFPolicy
+from gamedsl.runtime import Game
+from gamedsl.train.loop import train
+from tests.conftest import ROOT
+from tests.train.conftest import StopAfter, policy_of, recipe_of, run_of, same
+
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+
+WORDS = {"games": 4, "group_size": 2, "warm_up__expert": "none", "steps": 3, "lr": 1e-3}
+MODELS = pytest.mark.parametrize(
+    "model", ["tiny", pytest.param("smollm2-135m", marks=pytest.mark.slow)]
+)
+
+
+def _game(name: str) -> Game:
+    return gamedsl.load(ROOT / "games" / f"{name}.yaml")
+
+
+@MODELS
+@pytest.mark.parametrize("name", ["guess_in_words", "kuhn_poker_thinking", "kuhn_poker"])
+def test_resumed_equals_uninterrupted(model: str, name: str, tmp_path: Path) -> None:
+    game, settings = _game(name), dict(WORDS)
+    if name != "guess_in_words":
+        del settings["warm_up__expert"]
+    recipe = recipe_of(game, model=model, dtype="bfloat16", checkpoint_every=100, **settings)
+    whole, _ = run_of(game, recipe, tmp_path / "whole")
+    steps = [record for record in whole.records() if record["event"] == "step"]
+    assert len(steps) == 3
+    if name != "kuhn_poker":
+        assert 0 < max(step["sampler_gap"] for step in steps) < 0.1
+    stop = StopAfter(2)
+    run, outcome = run_of(
+        game, recipe, tmp_path / "parts", observers=[stop], interrupt=stop.interrupt
+    )
+    assert (outcome.step, outcome.finished) == (2, False)
+    assert train(game, recipe, run, policy_of(game, recipe)).finished
+    same(tmp_path / "whole", tmp_path / "parts")
+
+
+def _disturbed(model: str, dtype: torch.dtype) -> HFPolicy:
+    policy = HFPolicy(model, dtype=dtype)
+    generator = torch.Generator().manual_seed(1)
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter.add_(0.003 * torch.randn(parameter.shape, generator=generator))
+    return policy
+
+
+@MODELS
+def test_sampler_is_no_further_off_than_rounding(model: str) -> None:
+    """What the sampler says of its tokens differs from what the trainer says by less than either
+    differs from float32."""
+    half, full = (_disturbed(model, dtype) for dtype in (torch.bfloat16, torch.float32))
+    asked = [
+        Request((("user", f"Tell a story of round {i}."),), "shared", 24, seed=i) for i in range(12)
+    ]
+    replies = half.generate(asked)
+    rows = [join_turns("shared", [reply], 1.0)[0][0] for reply in replies]
+    sampler = torch.tensor([log_p for reply in replies for log_p in reply.log_probs])
+    trainer, exact = (torch.cat(policy.token_log_probs(rows)) for policy in (half, full))
+    likely = exact.exp() > 0.01
+    gap, rounding = (
+        (ours - other).abs()[likely].mean()
+        for ours, other in ((sampler, trainer), (trainer, exact))
+    )
+    assert likely.sum() > 20
+    assert 0 < gap < 1.5 * rounding
+    assert gap < 0.05
+    assert all(p.dtype == torch.float32 for p in half.parameters())
+
+
+@MODELS
+def test_scores_are_those_of_float32_but_for_rounding(model: str) -> None:
+    half, full = (_disturbed(model, dtype) for dtype in (torch.bfloat16, torch.float32))
+    queries = [
+        Query((("user", f"Fog in round {i}?"),), ("stag", "hare", "wolf"), "shared")
+        for i in range(6)
+    ]
+    ours, theirs = (torch.stack(policy.log_probs(queries)) for policy in (half, full))
+    assert (ours.exp() - theirs.exp()).abs().max() < 0.05
+    weights = [torch.tensor([1.0, -0.5, -0.5])] * len(queries)
+    gradients = []
+    for policy in (half, full):
+        policy.backward(queries, weights)
+        gradients.append(torch.cat([p.grad.flatten() for p in policy.parameters()]))
+    assert torch.cosine_similarity(*gradients, dim=0) > 0.98
