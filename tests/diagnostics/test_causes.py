@@ -313,8 +313,8 @@ turns:
         ),
         (
             "  - {do: pot = 2 if coin == heads else 1}\n",
-            "declare `pot` with `seen_by: ann`, or tell it before, and read `known_coin` instead of "
-            '`coin == heads`: `- {show: "coin == heads", as: known_coin, seen_by: all}`',
+            "declare `pot` with `seen_by: ann`, or tell it before, and read `known_coin` instead "
+            'of `coin == heads`: `- {show: "coin == heads", as: known_coin, seen_by: all}`',
             ["{start: 0, seen_by: ann}"],
         ),
         (
