@@ -1,5 +1,6 @@
-"""Whether all that is declared is read: a `let` or a state variable that nothing reads is a slip,
-or is left over. A collection, and what is drawn or chosen into state, may be there to be seen."""
+"""Whether all that is declared is read, and written: a `let` or a state variable that nothing reads,
+or a state variable that nothing writes, is a slip, or is left over. A collection, and what is drawn
+or chosen into state, may be there to be seen."""
 
 from __future__ import annotations
 
@@ -13,12 +14,20 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.edits import delete_unnamed
 from gamedsl.ir.expr import Expr, LastBy, LetCall, LetMap, Past, Read, expressions_in
 from gamedsl.ir.game import GameIR
-from gamedsl.ir.program import Choose, Draw, statements_of, walk_steps
+from gamedsl.ir.program import (
+    Choose,
+    Draw,
+    bound_place,
+    statements_of,
+    walk_steps,
+    written_variables,
+)
 from gamedsl.ir.statements import Assign, write_of
 from gamedsl.ir.types import Bag, Grid, List, PerSeat, PerValue, Set
 from gamedsl.prompting.template_syntax import Broken, parse
 
 CLAIM = "everything declared under `let` and `state` is read"
+WRITTEN = "every state variable that is read is written by some step"
 
 
 def check_all_read(ir: GameIR, problems: Problems) -> None:
@@ -32,6 +41,24 @@ def check_all_read(ir: GameIR, problems: Problems) -> None:
                 why="its value makes no difference",
                 help=Fix("read it, or delete it", delete_unnamed(span)),
             )  # fmt: skip
+
+
+def check_all_written(ir: GameIR, problems: Problems) -> None:
+    """GD0477: no step writes it, nor would one for other values of the params."""
+    read, written = _read(ir), set(ir.switched_off)
+    for step in walk_steps(ir.turns):
+        place = bound_place(step)
+        written |= written_variables(step) | ({place.variable} if place is not None else set())
+    for state in ir.state:
+        name, span = state.name, state.span
+        if name in written or name not in read or span.source is not ir.span.source:
+            continue
+        problems.add(
+            "GD0477", f"nothing writes the state variable `{name}`", span, severity="warning",
+            why="it is what it is at the start in every play",
+            help=f"write it in a step, such as `do: {name} = …`, or declare a constant under "
+            "`params` or `let`",
+        )  # fmt: skip
 
 
 def _declared(ir: GameIR) -> Iterator[tuple[str, Span, str]]:

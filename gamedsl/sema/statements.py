@@ -6,7 +6,6 @@ are expressions like any other; `x += e` is written out as `x = x + e`.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -41,7 +40,7 @@ from gamedsl.ir.types import (
     plain,
 )
 from gamedsl.sema.name_resolution import report_unknown_name
-from gamedsl.sema.narrow import Facts, key
+from gamedsl.sema.narrow import Fact, Facts, key, without
 from gamedsl.sema.scope import StateName
 from gamedsl.sema.type_errors import range_fix, report_misfit
 from gamedsl.sema.typer import Typer
@@ -324,7 +323,7 @@ def _facts_after(
 ) -> Facts:
     """Returns the facts of non-none expressions after a statement: of a call none, since it may
     read what was written."""
-    given = frozenset(fact for fact in given if "(" not in fact)
+    given = frozenset(fact for fact in given if "(" not in fact.of)
     simple = tree.body if isinstance(tree, ast.Each) else tree
     if not isinstance(simple, ast.Assign):
         return given
@@ -332,9 +331,9 @@ def _facts_after(
     while isinstance(node, ast.Attribute | ast.Index):
         node = node.of
     name = node.id if isinstance(node, ast.Name) else ""
-    kept = frozenset(fact for fact in given if name not in re.findall(r"\w+", fact))
+    kept = without(given, [name])
     if isinstance(statement, statements.Assign) and not isinstance(
         statement.value.type, Option | NoneType
     ):
-        return kept | ({key(simple.place)} - {""})
+        return kept | ({Fact(key(simple.place), "bound")} if key(simple.place) else set())
     return kept

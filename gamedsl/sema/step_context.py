@@ -213,4 +213,4 @@ class StepContext:
         """Types a condition, and returns what it proves not to be none where it holds."""
         typed = self.check(node, BOOL, "a condition", me=me)
         tree = syntax(node, self.problems) if typed is not None else None
-        return typed, facts(tree, True) if tree is not None else frozenset()
+        return typed, facts(tree, True, typed) if tree is not None else frozenset()

@@ -31,6 +31,7 @@ from gamedsl.ir.types import (
     Set,
     TextOrRecord,
     Type,
+    Union,
     fits,
     has_text,
     join,
@@ -112,7 +113,8 @@ def report_arguments(
     if BUILTINS[function].undefined == "by exponent" and isinstance(arguments[1].type, Number):
         help = "an exponent is a whole number, such as `2` or `-1`"
     help = (
-        _set_operation(node, function, arguments)
+        _part_test(function, arguments)
+        or _set_operation(node, function, arguments)
         or _rounded(function, arguments)
         or _per_role(function)
         or (_negated(arguments[0], node) if function == "not" else "")
@@ -210,6 +212,32 @@ def _reads_params(context: TypingContext, expr: ir.Expr) -> bool:
     return False
 
 
+def _part_test(function: str, arguments: Sequence[ir.Expr]) -> str:
+    """Returns the test by which an argument is of the part of a union that a built-in takes."""
+    for place, argument in enumerate(arguments):
+        parts = argument.type.of if isinstance(argument.type, Union) else ()
+        source = argument.span.text
+        for part in parts:
+            types = [part if i == place else a.type for i, a in enumerate(arguments)]
+            values = _values_of(part)
+            if values and len(source) < 40 and BUILTINS[function].rule(tuple(types)) is not None:
+                return f"test first which it is: `… if {source} in {values} else …`"
+    return ""
+
+
+def _values_of(type: Type) -> str:
+    """Returns how the values of a part of a union are written; empty for a type without a name."""
+    match type:
+        case Number(low=int() as low, high=int() as high):
+            return f"{low}..{high}"
+        case Seat():
+            return "roles"
+        case Enum(name=name):
+            return name if name.isidentifier() else f"[{', '.join(type.members)}]"
+        case _:  # its values are not listed in a word
+            return ""
+
+
 def _per_role(function: str) -> str:
     """Returns how the argument of `argmax` and the like gets a value per role."""
     if not BUILTINS[function].usage.endswith("(values per role)"):
@@ -274,8 +302,11 @@ def report_kind_test(
         context.problems.add(
             "GD0331", f"`{text}` is not either a text or a record", node.span,
             why=f"it is always {of.type}" if kind is of.type else f"it is {of.type}",
-            help=f"compare it with none: `{text} != none`" if kind is not of.type
-            else "leave the test out",
+            help=_member_test(node, of, kind)
+            or (
+                f"compare it with none: `{text} != none`" if kind is not of.type
+                else "leave the test out"
+            ),
         )  # fmt: skip
         return
     known = ["text", *([kinds.record.name] if kinds.record.name else [])]
@@ -285,6 +316,15 @@ def report_kind_test(
         why=f"it is a text or {kinds.record}",
         help=respell(word, guess, f"write `{text} is text`, or `{text} is not text`"),
     )  # fmt: skip
+
+
+def _member_test(node: ast.Operator, of: ir.Expr, kind: Type) -> Help:
+    """Returns the test that asks which part of a union of finite types a value is of."""
+    if not isinstance(kind, Union):
+        return ""
+    operator = "in" if node.op == "is" else "not in"
+    whole = f"{of.span.text} {operator} {node.operands[1].span.text}"
+    return substitute(node.span, whole, f"ask whether it is one of its values: `{whole}`")
 
 
 def report_per_role(context: TypingContext, map: ir.Expr) -> None:

@@ -53,7 +53,7 @@ from gamedsl.sema.consultations import consult, registered_names
 from gamedsl.sema.graphs import nodes_of_type, wanted_types
 from gamedsl.sema.name_resolution import NameResolver, enums_in, past_bindings
 from gamedsl.sema.named_values import value_of
-from gamedsl.sema.narrow import Facts, facts, key, narrowed, without
+from gamedsl.sema.narrow import Fact, Facts, facts, key, narrowed, proved_type, without
 from gamedsl.sema.scope import ANY, LetName, Namespace, TypeName, VariableName, report_taken
 from gamedsl.sema.type_errors import report_kind_test, report_misfit, require_truth
 from gamedsl.sema.typing_context import TypingContext, never
@@ -185,9 +185,14 @@ class Typer:
             typed = self.form(node, expected)
         finally:
             context.level -= 1
-        type = narrowed(typed.type, key(node), context.facts)
-        if isinstance(type, Union) and key(node):
-            type = self.part_of_union(key(node), type)
+        name = key(node)
+        type = narrowed(typed.type, name, context.facts)
+        if isinstance(type, Union) and name:
+            type = self.part_of_union(name, type)
+        proved = proved_type(type, name, context.facts) if name else type
+        context.proved.pop(node.span, None)
+        if proved != type:
+            context.proved[node.span] = type, proved
         return typed if type is typed.type else replace(typed, type=type)
 
     def part_of_union(self, text: str, union: Union) -> Type:
@@ -197,7 +202,7 @@ class Typer:
         for part in union.of:
             members = part.members if isinstance(part, Enum) else ()
             names = [name for name in members if not context.declares(name)]
-            gone = (f"{text} != {name}" in context.facts for name in names)
+            gone = (Fact(text, "not", name) in context.facts for name in names)
             if not names or len(names) < len(members) or not all(gone):
                 left.append(part)
         if not left or len(left) == len(union.of):
@@ -272,7 +277,7 @@ class Typer:
             left = require_truth(self.context, first, self.infer(first), what)
             is_dead = self.context.settled(left) is (node.op == "or")
             with self.context.switched_off(is_dead) as wrong:
-                right = self.under(first, node.op == "and", second, None)
+                right = self.under(first, left, node.op == "and", second, None)
                 right = require_truth(self.context, second, right, what)
             if wrong.errors:
                 self.context.names.leave_out(second.span)
@@ -313,9 +318,11 @@ class Typer:
             test = ir.Logic(BOOL, node.span, "and", bound, test)
         return test if node.op == "is" else ir.Apply(BOOL, node.span, "not", (test,))
 
-    def under(self, test: ast.Node, holds: bool, node: ast.Node, wanted: Type | None) -> ir.Expr:
+    def under(
+        self, test: ast.Node, typed: ir.Expr, holds: bool, node: ast.Node, wanted: Type | None
+    ) -> ir.Expr:
         """Types what is only read if a test holds, or if it does not."""
-        with self.context.assuming(facts(test, holds)):
+        with self.context.assuming(facts(test, holds, typed)):
             return self.infer(node, wanted)
 
     def operands(self, node: ast.Operator) -> tuple[ir.Expr, ...]:
@@ -352,20 +359,20 @@ class Typer:
         test = require_truth(self.context, node.test, self.infer(node.test), "the condition")
         holds = self.context.settled(test)
         with self.context.switched_off(holds is False) as wrong:
-            then = self.under(node.test, True, node.then, expected)
+            then = self.under(node.test, test, True, node.then, expected)
         if wrong.errors:
             self.context.names.leave_out(node.then.span)
-            other = self.under(node.test, False, node.other, expected)
+            other = self.under(node.test, test, False, node.other, expected)
             return other if expected is None else self.fitted(other, expected)
         with self.context.switched_off(holds is True) as wrong:
-            other = self.under(node.test, False, node.other, expected or then.type)
+            other = self.under(node.test, test, False, node.other, expected or then.type)
         if wrong.errors:
             self.context.names.leave_out(node.other.span)
             return then if expected is None else self.fitted(then, expected)
         if expected is not None:
             then, other = self.fitted(then, expected), self.fitted(other, expected)
         elif isinstance(other.type, Set) and isinstance(then.type, List):
-            then = self.under(node.test, True, node.then, other.type)
+            then = self.under(node.test, test, True, node.then, other.type)
             then = self.fitted(then, other.type)
         type = join(then.type, other.type)
         if type is None:
@@ -660,7 +667,7 @@ class Typer:
             condition = None
             if test is not None:
                 condition = require_truth(context, test, self.infer(test), "the condition")
-                context.facts |= facts(test, True)
+                context.facts |= facts(test, True, condition)
             keyed = len(names) == 2 and not _is_unpacked(source.type, inner, 2)
             yield TypedFor(tuple(t.id for t in names), source, condition, keyed)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 
 from gamedsl.bounds.expressions import Interpreter
 from gamedsl.diagnostics import Problems
@@ -18,7 +19,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.abstract_values import AbstractValue
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.game import Let
-from gamedsl.ir.types import NEVER, SEAT, Type
+from gamedsl.ir.types import NEVER, SEAT, Type, join
 from gamedsl.sema.narrow import Facts
 from gamedsl.sema.scope import ANY, LetName, Namespace
 
@@ -62,6 +63,9 @@ class TypingContext:
         """Whether the condition of what is said is typed, which may call registered functions."""
         self.untyped = False
         """Whether state was read that was declared `none` and whose type is not known yet."""
+        self.proved: dict[Span, tuple[Type, Type]] = {}
+        """The types of expressions of which tests prove more, and what they prove. This counts only
+        where an expression has no meaning otherwise: types are part of hashes."""
         self.level = 0
         """The expressions around the present one, those of the lets that read it included."""
         self.open_lets: list[LetName] = []
@@ -122,10 +126,17 @@ class TypingContext:
         return value if isinstance(value, bool) else None
 
     def live(self, expr: ir.Expr) -> ir.Expr:
-        """Returns the branch of a conditional that params choose; any other expression as it is."""
+        """Returns an expression with what is known of it beyond its type: of a conditional, the
+        branch that params choose; of what a test compares, the type that the test proves."""
         while isinstance(expr, ir.If) and (holds := self.settled(expr.test)) is not None:
             expr = expr.then if holds else expr.other
-        return expr
+        if isinstance(expr, ir.If):
+            then, other = self.live(expr.then), self.live(expr.other)
+            type = join(then.type, other.type)
+            changed = then is not expr.then or other is not expr.other
+            return replace(expr, type=type, then=then, other=other) if changed and type else expr
+        type, proved = self.proved.get(expr.span, (None, None))
+        return replace(expr, type=proved) if proved is not None and type == expr.type else expr
 
     def declares(self, name: str) -> bool:
         """Whether a name means something without the type that is expected at its place."""

@@ -291,3 +291,52 @@ def test_remedy_uses_an_earlier_show() -> None:
     assert entry.help == "read `hands` instead, where `hand` stands, which tells it"
     assert told.help.startswith("read `told` instead, which tells it")
     assert "`- {show: card, as: known_card, seen_by: all}`" in untold.help
+
+
+LEAKING = """\
+game: case
+roles: [ann, bob]
+state: {pot: 0}
+turns:
+  - {draw: coin, from: [heads, tails], seen_by: ann}
+  - {draw: card, from: 1..3, seen_by: nobody}
+"""
+
+
+@pytest.mark.parametrize(
+    ("turns", "help", "edits"),
+    [
+        (
+            "  - {show: coin, as: face}\n  - {do: pot = 2 if coin == heads else 1}\n",
+            "read `face` instead, which tells it",
+            ["face"],
+        ),
+        (
+            "  - {do: pot = 2 if coin == heads else 1}\n",
+            "declare `pot` with `seen_by: ann`, or tell it before, and read `known_coin` instead "
+            'of `coin == heads`: `- {show: "coin == heads", as: known_coin, seen_by: all}`',
+            ["{start: 0, seen_by: ann}"],
+        ),
+        (
+            "  - {do: pot = card}\n  - {show: card, as: face}\n",
+            "declare `pot` with `seen_by: nobody`, or show it before: move `- {show: card, as: "
+            "face}` up to here, and read `face`",
+            ["{start: 0, seen_by: nobody}"],
+        ),
+        (
+            '  - {role: bob, choose: bid, from: "[a, b, c] if coin == heads else [a, b]", seen_by: '
+            "owner}\n",
+            "offer options that do not depend on it: `[a, b, c]`, or tell it before, and read "
+            '`known_coin` instead of `coin == heads`: `- {show: "coin == heads", as: known_coin, '
+            "seen_by: bob}`",
+            ["[a, b, c]"],
+        ),
+    ],
+)
+def test_what_hides_a_secret_comes_before_what_tells_it(
+    turns: str, help: str, edits: list[str], tmp_path: Path
+) -> None:
+    last = "  - {role: all, choose: last, from: [u, v]}\npayoffs: 0\n"
+    (found,) = errors(LEAKING + turns + last, tmp_path)
+    assert (found.help, [edit.text for edit in found.edits]) == (help, edits)
+    assert errors(apply_edits(found.span.source.text, found.edits), tmp_path) == []

@@ -33,7 +33,7 @@ CHECKS: dict[str, Check] = {
     "GD0470": play_checks.payoffs_sum,
     "GD0471": play_checks.payoffs_equal,
     "GD0472": play_checks.exchange,
-    **dict.fromkeys(["GD0473", "GD0474", "GD0475", "GD0476"], play_checks.gone),
+    **dict.fromkeys(["GD0473", "GD0474", "GD0475", "GD0476", "GD0477"], play_checks.gone),
     **dict.fromkeys([f"GD044{n}" for n in range(8)], play_checks.told_alike),
     "GD0501": prompt_checks.no_such_option,
     "GD0502": prompt_checks.option_without_a_label,

@@ -550,5 +550,7 @@ def test_statement_actions_are_reported_to_need_steps(body: str, tmp_path: Path)
         "  - {role: bob, choose: n, from: [u, v]}\npayoffs: open\n"
     )
     (found,) = [d for d in compile_file(path).diagnostics if d.code == "GD0441"]
-    assert found.help.startswith("tell it before")
+    hidden, told = found.help.split(", or ")
+    assert hidden == "declare `open` with `seen_by: nobody`"
+    assert told.startswith("tell it before")
     assert ("the `do:` of `peek` becomes `turns:`" in found.help) == body.startswith("do")

@@ -180,7 +180,7 @@ def test_numbers_learnt_from_several_are_joined() -> None:
 
 
 def test_facts_are_known_and_forgotten() -> None:
-    given = facts(parse_expression(scalar("folder != none"), Problems()), True)
+    given = facts(parse_expression(scalar("folder != none"), Problems()), True, None)
     for text, right in [
         ("size = index(folder)", True),
         ("folder = none; size = index(folder)", False),

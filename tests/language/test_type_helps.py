@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import gamedsl
+from gamedsl.ir.expr import Read, walk
 
 FILE = """\
 game: bids
@@ -49,3 +50,49 @@ def test_lists_of_two_types_have_no_union(tmp_path: Path) -> None:
     assert "union" not in help
     assert "a type that has both" in help
     assert "`union([red], [blue])`" in refused(tmp_path, FROM='"[red] + [blue]"')
+
+
+UNION = """\
+game: acts
+roles: [ann, bob]
+types: {Word: [pass, fold], Act: 1..3 | Word | role}
+turns:
+  - {role: ann, choose: act, from: Act}
+  - {role: bob, choose: reply, from: 1..3, if: IF}
+payoffs: VALUE
+"""
+
+
+def union(folder: Path, test: str, value: str) -> Path:
+    path = folder / "acts.yaml"
+    path.write_text(UNION.replace("IF", test).replace("VALUE", value), encoding="utf-8")
+    return path
+
+
+def test_a_part_of_a_union_is_tested_first(tmp_path: Path) -> None:
+    with pytest.raises(gamedsl.CompileError) as error:
+        gamedsl.load(union(tmp_path, "act == 1", "act + 1"))
+    (problem,) = error.value.diagnostics
+    assert "`… if act in 1..3 else …`" in problem.help
+    gamedsl.load(union(tmp_path, "act == 1", "act + 1 if act in 1..3 else 0"))
+
+
+def test_a_part_of_a_union_is_asked_for_by_in(tmp_path: Path) -> None:
+    with pytest.raises(gamedsl.CompileError) as error:
+        gamedsl.load(union(tmp_path, "act is Word", "0"))
+    (problem,) = error.value.diagnostics
+    assert (problem.code, [edit.text for edit in problem.edits]) == ("GD0331", ["act in Word"])
+    gamedsl.load(union(tmp_path, "act in Word", "0"))
+
+
+def test_what_equality_proves_changes_no_rules(tmp_path: Path) -> None:
+    """A file that was right without it keeps its hash: types are part of hashes."""
+    plain = gamedsl.load(union(tmp_path, "act == 1", "0 if act == 2 or act == reply else 1"))
+    both = "0 if act == 2 and act == reply or act != 2 and act == reply else 1"
+    types = {
+        str(part.type)
+        for game in (plain, gamedsl.load(union(tmp_path, "act == 1 and act in 1..3", both)))
+        for part in walk(game.ir.payoffs[0][1])
+        if isinstance(part, Read) and part.name == "act"
+    }
+    assert len(types) == 1

@@ -334,7 +334,7 @@ class Flows:
         for condition in here.conditions:
             if self.leaks is not None and seats & ~condition.readers:
                 cause = self.cause(condition, seats)
-                self.leaks.report_store(state.name, span, cause, seats, "whether")
+                self.leaks.report_store(state.name, span, cause, seats, "whether", condition.expr)
 
     def targets(self, place: Place, scope: Scope) -> list[Visibility]:
         """Returns the visibility of each part of a variable that a place may be."""
@@ -380,7 +380,7 @@ class Flows:
             missing = seats & ~known
             if missing & readers:
                 cause = self.first_cause(expr, missing & readers, scope)
-                self.leaks.report_store(place.variable, span, cause, missing, what)
+                self.leaks.report_store(place.variable, span, cause, missing, what, expr)
             elif missing:
                 cause = self.first_cause(expr, missing, scope)
                 self.leaks.report_length(place.variable, span, cause, missing, expr)
@@ -409,7 +409,7 @@ class Flows:
                 missing = leaked_to(target, visibility) & here.later
                 if missing:
                     cause = self.first_cause(value, missing, scope)
-                    self.leaks.report_store(place.variable, span, cause, missing, "what")
+                    self.leaks.report_store(place.variable, span, cause, missing, "what", value)
             if isinstance(statement, Assign) and self._is_sized(place):
                 missing = here.later & ~self.visibilities.length_readers(value, scope)
                 if missing:
@@ -526,14 +526,15 @@ class Flows:
             missing = own & ~self.visibilities.readers(expr, inner)
             if missing:
                 cause = self.first_cause(expr, missing, inner)
-                self.leaks.report_decision(step, seat, cause, "may choose", own)
+                self.leaks.report_decision(step, seat, cause, "may choose", own, expr)
         if step.said is not None and step.said.valid is not None:
             reply = self._own_choice(step, seat, scope, sure)
             inner = scope.with_known(**{step.variable: reply})
             missing = own & ~self.visibilities.readers(step.said.valid, inner)
             if missing:
                 cause = self.first_cause(step.said.valid, missing, inner)
-                self.leaks.report_decision(step, seat, cause, "may say", own)
+                valid = step.said.valid
+                self.leaks.report_decision(step, seat, cause, "may say", own, valid)
         if self.ir.no_move == "pass" or (self.ir.no_move == "end" and self.stages):
             self._check_skipped(step, seat, read, audience)
         if step.place is not None:

@@ -9,6 +9,7 @@ from gamedsl.analysis.infoflow.remedies import (
     Leak,
     Remedies,
     Team,
+    deciding_test,
     named,
     quote,
     root_of,
@@ -19,7 +20,7 @@ from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.edits import delete_entry, set_readers
-from gamedsl.ir.expr import Expr
+from gamedsl.ir.expr import Build, Expr, If, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Binding,
@@ -27,12 +28,14 @@ from gamedsl.ir.program import (
     Choose,
     Draw,
     Entry,
+    Loop,
     Stage,
     bound_names,
     walk_steps,
 )
 from gamedsl.ir.statements import Place
 from gamedsl.ir.statements import Readers as ReadersOf
+from gamedsl.ir.types import Bool
 
 _WORDS = {
     "all": "all", "owner": "its owner alone", "others": "all but its owner", "nobody": "nobody",
@@ -58,7 +61,11 @@ class Leaks:
         self._asked: dict[_Place, Seats] = {}
         self._declared = _declarations(ir)
         steps = list(walk_steps(ir.turns))
-        self._tests = frozenset(s.condition.span for s in steps if s.condition is not None)
+        self._bounds = frozenset(
+            test.span
+            for step in steps if isinstance(step, Loop)
+            for test in (step.condition, step.until) if test is not None
+        )  # fmt: skip
         self.turn: int | None = None
         """The seat whose pass of a loop, or whose action, the walk is in, if that is written out in
         the game's file: the owner of what a remedy shows there."""
@@ -68,19 +75,21 @@ class Leaks:
     def report(self) -> None:
         for place, found in sorted(self._found.items(), key=lambda item: item[0]):
             if place in self._leaks:
-                fix = self._remedies.of(self._leaks[place])
+                leak = self._leaks[place]
+                alike = [each for each in self._leaks.values() if each.hide == leak.hide]
+                fix = self._remedies.of(leak, alike)
                 if found.edits:
                     found = replace(found, help=f"{found.help}, or {fix.text}")
                 else:
-                    found = replace(found, help=fix.text + found.help, edits=fix.edits)
+                    found = replace(found, help=fix.text, edits=fix.edits)
             self._problems.extend([found])
 
     def report_decision(
-        self, step: Choose, seat: int, cause: Cause, what: str, readers: Readers,
-        condition: Expr | None = None,
-    ) -> None:  # fmt: skip
+        self, step: Choose, seat: int, cause: Cause, what: str, readers: Readers, whole: Expr
+    ) -> None:
         """Reports a seat whose decision depends on values hidden from it: `what` is "is asked",
-        "may choose" or "may say"; `readers` are all who must read them, or the `condition`."""
+        "may choose" or "may say"; `readers` are all who must read them, in the expression `whole`
+        that decides."""
         place = _place(cause.expr.span)
         found = self._found.get(place)
         before = self._asked.get(place, 0) if found is not None and found.code == "GD0440" else 0
@@ -95,8 +104,25 @@ class Leaks:
             f"{quote(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
             missing, needs=readers, why=f"{names} would have to know this",
             notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
-            condition=condition, team=team_of(step, cause, self._ir),
+            condition=whole if what == "is asked" else deciding_test(whole, cause.expr),
+            without=None if what == "is asked" else self._without(what, whole, cause.expr),
+            team=team_of(step, cause, self._ir),
         )  # fmt: skip
+
+    def _without(self, what: str, whole: Expr, part: Expr) -> Fix:
+        """Returns the fix by which a decision does not depend on a part of an expression."""
+        if what == "may say":
+            return Fix("let `valid` not read it", ())
+        said = "offer options that do not depend on it"
+        match whole:
+            case If(test=test, then=Build() as then, other=Build() as other, span=span) if any(
+                each is part for each in walk(test)
+            ) and self._is_own(span):
+                texts = [item.span.text for each in (then, other) for item in each.items]
+                offered = f"[{', '.join(dict.fromkeys(texts))}]"
+                return Fix(f"{said}: `{offered}`", (Edit(span, offered),))
+            case _:
+                return Fix(said, ())
 
     def report_occurrence(
         self, step: Binding, cause: Cause, audience: Readers, condition: Expr
@@ -117,28 +143,29 @@ class Leaks:
             "GD0448", f"{self._names(missing)} would learn of {quote(cause.expr)} from "
             f"{named(step.variable)}", cause, missing, why=f"`{step.function}` is given this",
             notes=(Note(step.span, f"{named(step.variable)} is {_readers_text(step.readers)}"),),
-            otherwise=f", or leave `seen_by` out here and `show` what of {named(step.variable)} "
-            "may be known",
+            without=Fix(f"leave `seen_by` out here and `show` what of {named(step.variable)} may be "
+                        "known", ()),
         )  # fmt: skip
 
     def report_store(
-        self, variable: str, span: Span, cause: Cause, missing: Readers, what: str
+        self, variable: str, span: Span, cause: Cause, missing: Readers, what: str, whole: Expr
     ) -> None:
         """Reports a stored value, or a condition or place of storing, that is hidden from some
-        readers of the variable."""
+        readers of the variable: `whole` is the expression that has it."""
         names = self._names(missing)
         why = (
             f"this is stored in {named(variable)}"
             if what == "what"
             else f"this decides {what} it is written"
         )
-        whole = self._variables.get(variable)
-        fewer = variable if whole is not None and not whole.parts else ""
+        state = next((state for state in self._ir.state if state.name == variable), None)
+        open = state is not None and state.readers.kind in ("all", "seats")
+        test = whole if what == "whether" else deciding_test(whole, cause.expr)
         self._add(
             "GD0441", f"{names} would learn {quote(cause.expr)} from {named(variable)}", cause,
             missing, why=why, notes=(Note(span, f"{named(variable)} is written here"),
                                      *self._declaration(variable)),
-            hide=fewer,
+            hide=variable if open else "", condition=test,
         )  # fmt: skip
 
     def report_length(
@@ -154,8 +181,7 @@ class Leaks:
             "GD0445", f"{self._names(missing)} would learn {quote(cause.expr)} from the length of "
             f"{named(variable)}", cause, missing, why="the length depends on this",
             notes=(Note(span, f"{named(variable)} is written here"), *self._declaration(variable)),
-            otherwise=f", or declare {named(variable)} with `size: hidden`",
-            condition=condition,
+            without=Fix(f"declare {named(variable)} with `size: hidden`", ()), condition=condition,
         )  # fmt: skip
 
     def report_skip(self, step: Choose, seat: int, cause: Cause, missing: Readers) -> None:
@@ -165,7 +191,7 @@ class Leaks:
             "GD0447", f"{self._names(missing)} would learn {quote(cause.expr)} where `{name}` "
             "is passed over", cause, missing, why=f"this decides whether `{name}` can choose",
             notes=(Note(step.span, f"{named(step.variable)} is chosen here"),),
-            otherwise=", or add an action that is always legal, such as `pass`",
+            without=Fix("add an action that is always legal, such as `pass`", ()),
         )  # fmt: skip
 
     def report_view(
@@ -237,10 +263,10 @@ class Leaks:
         notes: tuple[Note, ...],
         needs: Readers = 0,
         hide: str = "",
-        otherwise: str = "",
         witness: tuple[str, ...] = (),
         condition: Expr | None = None,
         instead: Fix | None = None,
+        without: Fix | None = None,
         team: Team | None = None,
     ) -> None:
         place = cause.expr.span
@@ -254,9 +280,9 @@ class Leaks:
         self._keep(Diagnostic(
             code, message, place, why=why,
             notes=tuple(note for note in notes if not _within(place, note.span)),
-            help=otherwise if instead is None else instead.text, witness=witness,
+            help="" if instead is None else instead.text, witness=witness,
             edits=() if instead is None else instead.edits,
-        ), replace(leak, team=team))  # fmt: skip
+        ), replace(leak, team=team, without=without))  # fmt: skip
 
     def _leak(
         self, cause: Cause, missing: Readers, needs: Readers, hide: str, condition: Expr | None,
@@ -274,8 +300,9 @@ class Leaks:
         )  # fmt: skip
 
     def _is_test(self, condition: Expr) -> bool:
-        """Returns whether a condition is the `if:` of a step: it is tested once, just before it."""
-        return condition.span in self._tests
+        """Returns whether a condition is the `if:` of a step, or a test in what it reads: it is
+        tested once, just before the step or in it."""
+        return isinstance(condition.type, Bool) and condition.span not in self._bounds
 
     def _keep(self, found: Diagnostic, leak: Leak | None = None) -> None:
         """Keeps for each place the first leak of the lowest code, for all seats."""

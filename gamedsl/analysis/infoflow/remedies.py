@@ -8,19 +8,30 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import and_
+from types import UnionType
+from typing import assert_never
 
 from gamedsl.analysis.infoflow.expressions import Cause, Visibilities
 from gamedsl.analysis.infoflow.visibility import Seats, seat_numbers
 from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Source, Span
-from gamedsl.frontend.source.edits import first_decision_before, set_step_readers, step_before
+from gamedsl.frontend.source.edits import (
+    delete_item,
+    first_decision_before,
+    set_readers,
+    set_step_readers,
+    step_before,
+)
 from gamedsl.ir.expr import (
     Apply,
     Cell,
     Expr,
     Field,
     Get,
+    If,
     LastBy,
     LetCall,
     LetMap,
@@ -28,13 +39,21 @@ from gamedsl.ir.expr import (
     Me,
     Past,
     Read,
+    roots,
     walk,
 )
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Binding,
+    Block,
+    Call,
     Choose,
+    Do,
+    Draw,
+    Loop,
+    Pay,
     Show,
+    Stage,
     Step,
     bound_names,
     substeps,
@@ -42,7 +61,7 @@ from gamedsl.ir.program import (
     walk_with_path,
     written_variables,
 )
-from gamedsl.ir.statements import Readers
+from gamedsl.ir.statements import Readers, write_of
 from gamedsl.ir.types import Option, PerSeat, Type
 
 LONGEST = 50
@@ -71,7 +90,7 @@ def team_of(step: Binding, cause: Cause, ir: GameIR) -> Team | None:
     own = next((top for top in ir.turns if any(part is step for part in walk_steps((top,)))), None)
     if test is None or own is None or own.span.source is not ir.span.source:
         return None
-    read = _read(test, ir)
+    read = _reads(test, ir)
     inside = walk_steps(tuple(part for top in ir.turns for part in substeps(top)))
     if root_of(cause.expr) not in read or read & _written(inside):
         return None
@@ -94,10 +113,10 @@ def _members(test: Expr) -> str | None:
             return None
 
 
-def _read(expr: Expr, ir: GameIR) -> frozenset[str]:
-    """Returns the variables that an expression reads, directly or through lets."""
+def _reads(part: object, ir: GameIR) -> frozenset[str]:
+    """Returns the variables that a part of a game reads, directly or through lets."""
     found: set[str] = set()
-    queue, known = [expr], set[str]()
+    queue, known = list(roots(part)), set[str]()
     while queue:
         for part in walk(queue.pop()):
             if isinstance(part, Read | LastBy | Past):
@@ -133,6 +152,8 @@ class Leak:
     """The condition that reads it, where telling that alone is enough."""
     places: tuple[Span, ...] = ()
     """The places of the steps that it is about; a step that tells it stands before one of them."""
+    without: Fix | None = None
+    """What can be done without telling anybody anything, where the place itself shows it."""
     team: Team | None = None
     """The secret team that acts or is told something there, where who is in it decides."""
 
@@ -156,21 +177,35 @@ class Remedies:
         self._alike = visibilities.alike
         self._bindings = _bindings(ir)
         self._turns, self._variables = ir.turns, visibilities.variables
+        self._states = ir.states
+        self._deciding = _deciding_variables(ir)
         self._steps = tuple(walk_steps(ir.turns))
         self._taken = {*ir.lets_by_name, *map(short, self._bindings)}
         self._named: dict[str, str] = {}
 
-    def of(self, flow: Leak) -> Fix:
-        """Returns a step that shows the value, or the readers that its variable should have; and
-        the readers that the variable which stores it may have."""
+    def of(self, flow: Leak, alike: Iterable[Leak]) -> Fix:
+        """Returns the ways to mend a leak; the edits are those of a step that shows the value, or
+        of a way that tells nobody anything, which then comes first. `alike` are the leaks through
+        the same stored variable."""
         if flow.team is not None:
             return self._among(flow.team)
-        readers = flow.readers & ~self._all(flow.missing)
-        if not flow.hide or not readers:
-            return self._openly(flow)
-        hidden = f"declare {named(flow.hide)} with `seen_by: {self.listed(readers)}`"
+        openly = self._read_instead(flow)
+        if openly is not None:
+            return openly
         openly = self._openly(flow)
-        return Fix(f"{openly.text}, or {hidden}", openly.edits)
+        if flow.without is not None:
+            edits = flow.without.edits or openly.edits
+            return Fix(f"{flow.without.text}, or {openly.text}", edits)
+        if not flow.hide:
+            return openly
+        readers = reduce(and_, (each.readers & ~self._all(each.missing) for each in alike))
+        hidden = f"declare {named(flow.hide)} with `seen_by: {self.listed(readers)}`"
+        if flow.hide in self._deciding:
+            return Fix(f"{openly.text}, or {hidden}", openly.edits) if readers else openly
+        declared = next(state.span for state in self._states if state.name == flow.hide)
+        own = declared.source is self._file
+        edits = set_readers(declared, self.listed(readers)) if own else ()
+        return Fix(f"{hidden}, or {openly.text}", edits or openly.edits)
 
     def _among(self, team: Team) -> Fix:
         """Returns the fix that tells a secret team who is in it, and nobody else."""
@@ -183,7 +218,23 @@ class Remedies:
             return Fix(f"{said}, and write `seen_by: {_quoted(team.test)}` here")
         return Fix(said, step_before(team.before, step))
 
+    def _read_instead(self, flow: Leak) -> Fix | None:
+        """Returns the fix that reads what a step before has told; None where none has."""
+        cause, known = flow.cause, dict.fromkeys((flow.cause.expr, flow.condition))
+        for expr in (each for each in known if each is not None):
+            whole: Expr | None = expr
+            while whole is not None:  # what is shown may be the value, or a map it is an entry of
+                shown = self._existing_show(flow, whole)
+                if shown:
+                    read = whole.span if whole is not cause.expr else cause_place(cause)
+                    entry = "" if whole is expr else f", where `{text_of(whole)}` stands"
+                    said = f"read `{shown}` instead{entry}, which tells it"
+                    return Fix(said, (Edit(read, shown),))
+                whole = whole.of if isinstance(whole, Get | Cell | Field) else None
+        return None
+
     def _openly(self, flow: Leak) -> Fix:
+        """Returns the fix that tells a value, or less, to all who would learn of it."""
         cause = flow.cause
         root, expr = root_of(cause.expr), cause.expr
         if cause.through and flow.turn and (_has(expr, Me) or _has(expr, Local)):
@@ -192,14 +243,8 @@ class Remedies:
         if flow.condition is not None:  # that it holds tells less than what it reads
             told = self._declaration_of(flow, flow.condition)
             expr = expr if told is None else flow.condition
-        whole: Expr | None = expr
-        while whole is not None:  # what is shown may be the value, or a map that it is an entry of
-            shown = self._existing_show(flow, whole)
-            if shown:
-                read = whole.span if whole is not cause.expr else cause_place(cause)
-                entry = "" if whole is expr else f", where `{text_of(whole)}` stands"
-                return Fix(f"read `{shown}` instead{entry}, which tells it", (Edit(read, shown),))
-            whole = whole.of if isinstance(whole, Get | Cell | Field) else None
+        if (moved := self._earlier_show(flow)) is not None:
+            return moved
         told = told or self._declaration_of(flow, expr)
         if told is None:
             words = f"let {named(root)} be seen by {self.names(self._all(flow.missing))}"
@@ -243,6 +288,25 @@ class Remedies:
                     if later.isdisjoint({*reads, show.variable}):
                         return show.variable
         return ""
+
+    def _earlier_show(self, flow: Leak) -> Fix | None:
+        """Returns the fix that moves a step before the place of a leak: the one behind it, in the
+        same list of steps, that tells the value to all who must read it. None without one."""
+        place, expr = cause_place(flow.cause), flow.cause.expr
+        if flow.cause.through or place.source is not self._file or _has(expr, Local | Me):
+            return None
+        for _, path in walk_with_path(self._turns):
+            beside = substeps(path[-1]) if path else self._turns
+            at = next((n for n, step in enumerate(beside) if _encloses(step.span, place)), None)
+            for show in () if at is None else beside[at + 1 :]:
+                if isinstance(show, Show) and self._tells(show, expr, self._all(flow.needs)):
+                    text = " ".join(show.span.text.split())
+                    said = f"show it before: move `- {text}` up to here, and read `{show.variable}`"
+                    edits = (*delete_item(show.span), *step_before(place, text))
+                    read = Edit(place, show.variable)
+                    whole = text.startswith("{") and len(edits) == 2
+                    return Fix(said, (*edits, read) if whole else ())
+        return None
 
     def _tells(self, step: Show, expr: Expr, seats: Seats) -> bool:
         """Returns whether a step always tells some seats the value of an expression."""
@@ -377,7 +441,45 @@ def _written(steps: Iterable[Step]) -> frozenset[str]:
     return frozenset().union(*(written_variables(step) for step in walk_steps(tuple(steps))))
 
 
-def _has(expr: Expr, kind: type[Me] | type[Local]) -> bool:
+def _deciding_variables(ir: GameIR) -> frozenset[str]:
+    """Returns the variables that steps read, or that a view shows: what happens, is told or is
+    stored elsewhere may depend on them. Payoffs, and statements that change a variable itself, do
+    not count."""
+    found = set[str]()
+    for step in walk_steps(ir.turns):
+        match step:
+            case Do(statements=statements, condition=condition):
+                for statement in statements:
+                    found |= _reads(statement, ir) - {write_of(statement).place.variable}
+                found |= _reads(condition, ir)
+            case Choose(moves=moves):
+                heads = tuple(replace(action, body=()) for action in moves)
+                found |= _reads(replace(step, moves=heads), ir)
+            case Block() | Loop() | Stage():
+                found |= _reads(replace(step, body=()), ir)
+            case Draw(source=source):
+                found |= _reads(step, ir) | ({source.bag.variable} if source.bag else set())
+            case Show() | Call():
+                found |= _reads(step, ir)
+            case Pay(condition=condition):
+                found |= _reads(condition, ir)
+            case _:
+                assert_never(step)
+    return frozenset(found | _reads(ir.view, ir))
+
+
+def _encloses(outer: Span, inner: Span) -> bool:
+    return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
+
+
+def deciding_test(whole: Expr, part: Expr) -> Expr | None:
+    """Returns the test of the innermost conditional that reads a part of an expression to choose
+    one of its branches; None where no test reads it."""
+    tests = [each.test for each in walk(whole) if isinstance(each, If)]
+    return next((t for t in reversed(tests) if any(each is part for each in walk(t))), None)
+
+
+def _has(expr: Expr, kind: type[Me | Local] | UnionType) -> bool:
     return any(isinstance(part, kind) for part in walk(expr))
 
 
