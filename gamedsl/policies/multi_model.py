@@ -21,6 +21,7 @@ from gamedsl.policies.generation import (
     Request,
     Session,
     Then,
+    TokenEntropy,
     Tokenizer,
     TokenRow,
     Weigh,
@@ -137,22 +138,31 @@ class MultiModelWriter(MultiModelPolicy):
     def session(self) -> Session:
         return _Side([cast("Writing", model) for model in self.models], self._writer)
 
-    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
-        return self._each(rows, lambda model, mine: model.token_log_probs(_at(rows, mine)))
-
-    def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
+    def token_log_probs(
+        self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
     ) -> list[torch.Tensor]:
-        sizes = [len(row.positions) for row in rows]
-        firsts = [0, *accumulate(sizes)]
+        numbers = _numbers(rows)
 
         def ask(model: Writing, mine: list[int]) -> list[torch.Tensor]:
+            own = None if entropy is None else entropy.part(numbers(mine))
+            return model.token_log_probs(_at(rows, mine), own)
+
+        return self._each(rows, ask)
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
+        numbers = _numbers(rows)
+
+        def ask(model: Writing, mine: list[int]) -> list[torch.Tensor]:
+            number_T = numbers(mine)
+            own = None if entropy is None else entropy.part(number_T)
             if not callable(weights):
-                return model.token_backward(_at(rows, mine), _at(weights, mine))
+                return model.token_backward(_at(rows, mine), _at(weights, mine), own)
             weigh: Weigh = weights
-            number_T = torch.cat([torch.arange(firsts[i], firsts[i + 1]) for i in mine])
             return model.token_backward(
-                _at(rows, mine), lambda own_T, log_pi_T: weigh(number_T[own_T], log_pi_T)
+                _at(rows, mine), lambda own_T, log_pi_T: weigh(number_T[own_T], log_pi_T), own
             )
 
         return self._each(rows, ask)
@@ -226,6 +236,12 @@ def mute_model(policy: Policy) -> str | None:
     """The name of the first model that only scores labels; None where all write."""
     mute = (one.name for one in models_of(policy) if not hasattr(one, "generate"))
     return next(mute, None)
+
+
+def _numbers(rows: Sequence[TokenRow]) -> Callable[[Sequence[int]], torch.Tensor]:
+    """From places of rows to the numbers of their trained tokens among those of all rows."""
+    firsts = [0, *accumulate(len(row.positions) for row in rows)]
+    return lambda mine: torch.cat([torch.arange(firsts[i], firsts[i + 1]) for i in mine])
 
 
 def _at(items: Sequence[T], places: Iterable[int]) -> list[T]:

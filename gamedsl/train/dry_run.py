@@ -17,6 +17,8 @@ from gamedsl.policies.chunk_scoring import ChunkedPolicy
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.multi_model import models_of
 from gamedsl.policies.process_memory import peak_memory
+from gamedsl.recipe.methods import table
+from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.tables.numbers import duration
@@ -85,6 +87,7 @@ def dry_run(
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
+        *_preset(recipe),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games, {round(decisions / share):,} decisions"),
         ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
@@ -132,6 +135,7 @@ def _in_words(
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
+        *_preset(recipe),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         (
@@ -172,6 +176,16 @@ def _models(policy: Policy) -> list[tuple[str, str]]:
                   + (f", {_size(one):,} parameters" if len(models) > 1 else ""))
         for one in models
     ]  # fmt: skip
+
+
+def _preset(recipe: Recipe) -> list[tuple[str, str]]:
+    """Returns the settings that a preset stands for, as the run has them."""
+    if recipe.preset is None:
+        return []
+    given = {
+        name: table()[name].plain(recipe.value(name)) for name in PRESETS[recipe.preset].settings
+    }
+    return [("preset", f"{recipe.preset}: " + ", ".join(f"{k} {v}" for k, v in given.items()))]
 
 
 def _size(policy: Policy) -> int:

@@ -8,16 +8,17 @@ reply's tokens are kept as they were drawn, so that what is trained is what was 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.calls.registry import lookup
+from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.ir.program import Call, walk_steps
 from gamedsl.players.base import Player, Posed, Speaker, answer
-from gamedsl.players.model_replies import Asked, Later, Next, Reply, serve
+from gamedsl.players.model_replies import Asked, Later, Next, Reply, room_of, serve
 from gamedsl.policies.base import Policy
 from gamedsl.policies.daemon_threads import DaemonExecutor, result_of
 from gamedsl.policies.generation import Writing
@@ -108,13 +109,16 @@ class Sessions:
     ) -> None:  # fmt: skip
         """Plays all games, one sample for each reply of the policy."""
         played = [_Game(start, batch.lineups[start.group]) for start in starts]
-        rngs = generator(recipe.seed, batch.step, "words").spawn(len(played))
+        rngs = generator(recipe.seed, batch.step, batch.purpose("words")).spawn(len(played))
         ir = starts[0].episode.env.ir
         calls = any(isinstance(one, Call) for one in walk_steps(ir.turns))
         with DaemonExecutor(_threads()) if calls else nullcontext() as pool:
-            games = _Games(played, rngs, batch, seating, pool)
-            first = [games.ask(number) for number in range(len(played))]
             free = recipe.replies == "free"
+            games = _Games(
+                played, rngs, batch, seating, pool,
+                lambda one: room_of(self._policy, one, free=free),
+            )  # fmt: skip
+            first = [games.ask(number) for number in range(len(played))]
             serve(self._policy, first, games.take, recipe.temperature, free=free)
         batch.trajectories += [
             Trajectory(one.start.group, 1, one.samples, one.episode, one.start.row)
@@ -155,10 +159,11 @@ class _Games:
 
     def __init__(
         self, games: Sequence[_Game], rngs: Sequence[np.random.Generator], batch: Batch,
-        seating: SeatAssignment, pool: Executor | None,
+        seating: SeatAssignment, pool: Executor | None, room: Callable[[Asked], int],
     ) -> None:  # fmt: skip
+        """room: the most tokens that a reply may be written with."""
         self._games, self._rngs, self._batch = games, rngs, batch
-        self._seating, self._pool = seating, pool
+        self._seating, self._pool, self._room = seating, pool, room
         self._posed: dict[int, tuple[Player, list[tuple[int, Posed]]]] = {}
         """By player, the decisions that it is still to be asked, with the numbers of their
         games."""
@@ -194,9 +199,11 @@ class _Games:
         if reply.choice is not None:
             action = reply.choice.action
             query = self._batch.index(reply.choice.query, decision, game.episode)
+        paid = rewards_so_far(game.episode.env.ir, game.episode.paid).get(decision.seat, 0)
         game.given[decision.seat] = reply.answer, Sample(
             query, action, decision.role, decision.seat, decision.step, decision.occurrence,
-            adapter=one.adapter, written=reply.written, attempt=len(decision.failed),
+            paid=paid, adapter=one.adapter, written=reply.written, attempt=len(decision.failed),
+            limit=self._room(one) if reply.written is not None else 0,
         )  # fmt: skip
         return self._move(one.number)
 
