@@ -36,7 +36,7 @@ from typing import Any, NamedTuple
 
 from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.recipe.table import Overlong, Recipe
-from gamedsl.train.credit import Replays
+from gamedsl.train.credit import Redraws, Replays
 from gamedsl.train.trajectories import Batch, Sample
 
 
@@ -89,7 +89,7 @@ class Advantages:
     the checkpoint."""
 
     def __init__(
-        self, recipe: Recipe, replays: Replays | None = None, *, written: bool = False
+        self, recipe: Recipe, replays: Replays | Redraws | None = None, *, written: bool = False
     ) -> None:
         """replays: plays out alternatives, for a `credit` that asks for them. written: replies are
         written, not scored."""

@@ -130,6 +130,12 @@ def _in_words(
     said = [sample for _, sample in batch.samples]
     written = [one.written for one in said if one.written is not None]
     tokens = sum(len(reply.reply_ids) for reply in written)
+    redrawn = []
+    if recipe.credit in ("difference", "counterfactual"):
+        more = recipe.replays * len(said)
+        redrawn = [("replays", f"{round(more * recipe.games / played):,} games a step are played on,"
+                    f" from {recipe.replays} other replies each")]  # fmt: skip
+        step *= 1 + more / played / 2  # a game that branches off has half its replies before it
     trained = sum(p.numel() for p in trained_parameters(policy, seating))
     valid = sum(one.invalid is None for one in said)
     facts = [
@@ -144,6 +150,7 @@ def _in_words(
         ),
         *([("context", context.describe())] if context is not None else []),
         *_memory(policy, trained),
+        *redrawn,
         *_endpoints(recipe, seating, played / recipe.games),
         ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),

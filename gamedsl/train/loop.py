@@ -37,7 +37,7 @@ from gamedsl.train.advantages import Advantages
 from gamedsl.train.bundles import Bundles
 from gamedsl.train.checkpoint import Checkpoint, Lasting, adapters_of, put_back, state_of
 from gamedsl.train.contributions import contributions, wanted
-from gamedsl.train.credit import Replays
+from gamedsl.train.credit import Redraws, Replays
 from gamedsl.train.errors import TrainError
 from gamedsl.train.estimators import Estimator, Experience, estimator_of
 from gamedsl.train.imitation import imitate
@@ -267,7 +267,11 @@ class Training:
                 game, env, recipe, seating, exact=metrics.tree is not None
             )
             records = ScoredRecords(metrics, bounds, LostLines(game, env, recipe, seating), scorer)
-        advantages = Advantages(recipe, Replays(recipe, scorer, seating, notify), written=written)
+        replays: Replays | Redraws = (
+            Redraws(recipe, Sessions(writer(policy)), seating)
+            if written else Replays(recipe, scorer, seating, notify)
+        )  # fmt: skip
+        advantages = Advantages(recipe, replays, written=written)
         schedule = Schedule(game.ir, recipe)
         estimate = estimator_of(env, recipe, metrics, advantages, scorer)
         learner = Learner(

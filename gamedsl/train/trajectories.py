@@ -32,6 +32,10 @@ class Place(NamedTuple):
     legal: tuple[str, ...]
 
 
+Moved = tuple[str, str, int, int]
+"""The key of a reply in a game: its seat, step and occurrence, and how often it was refused."""
+
+
 class DecisionPoint(NamedTuple):
     """An episode that waits for decisions, not to be moved, and the move that each seat made."""
 
@@ -84,6 +88,8 @@ class Trajectory:
     episode: Episode
     row: int | None = None
     """The number of its row, where rows are drawn by success (`gamedsl.train.rows`)."""
+    moves: Mapping[Moved, Action | str | ParseFailure] = field(default_factory=dict)
+    """All replies of a game that was played by itself."""
 
 
 @dataclass
