@@ -4,6 +4,7 @@
     python benchmarks/methods.py --run             # makes the runs that are missing first (hours)
     python benchmarks/methods.py --only kuhn --curves docs/pictures/kuhn_methods.svg
     python benchmarks/methods.py --page docs/results.md    # writes the tables of the page anew
+    python benchmarks/methods.py --grid            # controls over a grid of settings (minutes)
 
 The list of runs and their claims is `benchmarks/methods.yaml`; `benchmarks/train_queue.py` makes
 them. A claim is about one number of the step records: `measure` is where it stands in a record
@@ -24,6 +25,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import grid
 from train_queue import Entry, Result, Run, chosen, entries, runs_of
 
 WINDOWS = {"last": 0.0, "last_fifth": 0.2, "last_half": 0.5, "all": 1.0}
@@ -273,10 +275,17 @@ def main() -> int:
     parser = chosen(__doc__)
     parser.add_argument("--run", action="store_true", help="make what is missing first")
     parser.add_argument("--curves", type=Path, metavar="SVG", help="draw exploitability by step")
+    parser.add_argument(
+        "--grid", action="store_true", help="tune controls as ours: make its runs, print its table"
+    )
     parser.add_argument("--page", type=Path, metavar="FILE.md", help="write its tables anew")
     args = parser.parse_args()
     if args.page and args.only:
         parser.error("--page writes whole tables: leave --only out")
+    if args.grid:
+        controls = grid.read()
+        print(grid.table(controls, grid.made(controls)), end="")
+        return 0
     if args.run:
         queue = [sys.executable, str(Path(__file__).with_name("train_queue.py")), str(args.list)]
         queue += ["--runs", str(args.runs), "--results", str(args.results), "--only", args.only]

@@ -36,6 +36,7 @@ from gamedsl.players.table import PLAYERS, player_spec
 from gamedsl.prompting.labels import STYLES
 from gamedsl.prompting.templates import construct_table, word_table
 from gamedsl.recipe.methods import METHODS, default_of, method_spec, table
+from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.schema import train_schema
 from gamedsl.runs.record_fields import FIELDS
 from gamedsl.tables.markdown import markdown_rows
@@ -273,6 +274,17 @@ def recipe() -> Iterator[str]:
                 default += f"; `{method}`: `{default_text(own)}`"
         rows.append((f"`{key.name}`", default, key.accepts(), key.doc))
     yield from rows_of(("key", "default", "accepts", "meaning"), rows)
+    yield "\n### Presets\n"
+    yield "The defaults that `preset: NAME` sets. A key that you write wins over its preset."
+    yield ""
+    shown = [
+        (
+            f"`{name}`", one.paper,
+            ", ".join(f"`{key}: {default_text(value)}`" for key, value in one.settings.items()),
+        )
+        for name, one in PRESETS.items()
+    ]  # fmt: skip
+    yield from rows_of(("preset", "paper", "sets"), shown)
 
 
 def records() -> Iterator[str]:

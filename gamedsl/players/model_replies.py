@@ -187,7 +187,7 @@ class _Service:
     def _request(self, one: Asked) -> Request | None:
         """Returns the first request; None if the options are scored at once."""
         if one.decision.said is not None:
-            return _open_request(one, self.temperature, constrain=self.constrain)
+            return _open_request(self.policy, one, self.temperature, constrain=self.constrain)
         if self.free:
             return _free(self.policy, one, self.temperature)
         if one.decision.form.think is not None:
@@ -227,28 +227,37 @@ class _Service:
         return requests
 
 
-def _open_request(one: Asked, temperature: float, *, constrain: bool) -> Request:
+def room_of(policy: Writing, one: Asked, *, free: bool = False) -> int:
+    """Returns the most tokens that the written part of a reply may have; 0 where options are
+    scored at once."""
+    decision = one.decision
+    if decision.said is not None:
+        return decision.said.max_tokens
+    if free:
+        options = query_of(decision, one.adapter).labels
+        count = policy.tokenizer_of(one.adapter).count
+        return max(map(count, options)) + (decision.form.think or 0) + AROUND
+    return decision.form.think or 0
+
+
+def _open_request(policy: Writing, one: Asked, temperature: float, *, constrain: bool) -> Request:
     """An open decision, as an engine is asked for it."""
     decision = one.decision
-    assert decision.said is not None
     return Request(
-        _messages(decision), one.adapter, decision.said.max_tokens, temperature,
+        _messages(decision), one.adapter, room_of(policy, one), temperature,
         schema=decision.schema if constrain else None, seed=one.seed,
     )  # fmt: skip
 
 
 def _free(policy: Writing, one: Asked, temperature: float) -> Request:
     """A closed decision whose answer is written, thought and all."""
-    options = query_of(one.decision, one.adapter).labels
-    count = policy.tokenizer_of(one.adapter).count
-    room = max(map(count, options)) + (one.decision.form.think or 0) + AROUND
+    room = room_of(policy, one, free=True)
     return Request(_messages(one.decision), one.adapter, room, temperature, seed=one.seed)
 
 
 def _thought(policy: Writing, one: Asked, temperature: float) -> Request:
     """The thought before an answer: what comes after its tag, up to the tag that closes it."""
-    room = one.decision.form.think
-    assert room is not None
+    room = room_of(policy, one)
     return Request(
         _messages(one.decision), one.adapter, room, temperature, (CLOSE,), seed=one.seed,
         prefix=policy.tokenizer_of(one.adapter).ids(OPENED),

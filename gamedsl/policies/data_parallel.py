@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from itertools import accumulate
 from typing import TYPE_CHECKING, TypeVar, cast
 
 import torch
@@ -27,10 +26,13 @@ from gamedsl.policies.generation import (
     Request,
     Session,
     Then,
+    TokenEntropy,
     TokenRow,
     Weigh,
     all_served,
+    numbers_of,
     served,
+    weights_of,
 )
 from gamedsl.policies.handed_on import HandedOn, WritingHandedOn
 from gamedsl.policies.placement import Placement
@@ -143,37 +145,46 @@ class DataParallelWriter(DataParallelPolicy, WritingHandedOn):
     def session(self) -> Session:
         return SharedSession(self.writing.session(), self._group, self._together)
 
-    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
-        mine = self._share_of_rows(rows)
+    def token_log_probs(
+        self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
+    ) -> list[torch.Tensor]:
+        mine, own_entropy = self._share_of_rows(rows), None
+        if entropy is not None:
+            own_entropy = entropy.part(numbers_of(rows)(mine))
         with self._together():
-            found = self.writing.token_log_probs([rows[at] for at in mine])
+            found = self.writing.token_log_probs([rows[at] for at in mine], own_entropy)
+        self._exchange(entropy, own_entropy, rows, mine)
         return self._joined(mine, found, [len(row.positions) for row in rows])
 
     def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
-    ) -> list[torch.Tensor]:
-        mine = self._share_of_rows(rows)
-        sizes = [len(row.positions) for row in rows]
-        own = [rows[at] for at in mine]
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
+        mine, own_entropy = self._share_of_rows(rows), None
+        if entropy is not None:
+            own_entropy = entropy.part(numbers_of(rows)(mine))
+        own, told = [rows[at] for at in mine], weights_of(weights, rows, mine)
         with self._adding(row.adapter for row in rows), self._together(backward=True):
-            found = self.writing.token_backward(own, _weights_of(weights, mine, sizes))
-        return self._joined(mine, found, sizes)
+            found = self.writing.token_backward(own, told, own_entropy)
+        self._exchange(entropy, own_entropy, rows, mine)
+        return self._joined(mine, found, [len(row.positions) for row in rows])
+
+    def _exchange(
+        self, entropy: TokenEntropy | None, own: TokenEntropy | None,
+        rows: Sequence[TokenRow], mine: Sequence[int],
+    ) -> None:  # fmt: skip
+        """Has all processes take the entropies that each has found of its share of the rows."""
+        if entropy is None or own is None:
+            return
+        sizes = [len(row.positions) for row in rows]
+        own_sizes = [sizes[at] for at in mine]
+        found_T = own.found(torch.arange(sum(own_sizes)))
+        whole = self._joined(mine, found_T.split_with_sizes(own_sizes), sizes)
+        most = max(self._group.gather(own.most if mine else 0.0))
+        entropy.see(torch.arange(sum(sizes)), torch.cat([torch.zeros(0), *whole]), most)
 
     def _share_of_rows(self, rows: Sequence[TokenRow]) -> list[int]:
         return self._mine([(row.adapter, row.ids) for row in rows], [0] * len(rows))
-
-
-def _weights_of(
-    weights: Sequence[torch.Tensor] | Weigh, mine: Sequence[int], sizes: Sequence[int]
-) -> Sequence[torch.Tensor] | Weigh:
-    """Returns the weights of some of the rows; a function goes on being asked by the numbers of
-    tokens among those of all rows."""
-    if not callable(weights):
-        return [weights[at] for at in mine]
-    firsts = [0, *accumulate(sizes)]
-    number_T = torch.cat([torch.arange(0), *(torch.arange(firsts[i], firsts[i + 1]) for i in mine)])
-    weigh: Weigh = weights
-    return lambda own_T, log_pi_T: weigh(number_T[own_T], log_pi_T)
 
 
 class SharedSession:

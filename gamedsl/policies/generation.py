@@ -7,7 +7,9 @@ that was tokenised again, so training uses exactly the sampled tokens.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gamedsl.policies.base import Policy, Role, TokenCounter
@@ -108,6 +110,53 @@ Weigh = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
 their log pi [T]; float32 on the CPU, and nothing is known of the order of calls."""
 
 
+class TokenEntropy:
+    """The entropy of the distribution that each trained token was drawn from, over the whole
+    vocabulary, in nats: a pass over rows fills it in, and adds the gradient of its weighted sum.
+
+    All tensors are [T], float32 on the CPU, of the trained tokens of all rows in order: `weight_T`
+    as given, `found_T` the entropies, `most_T` that of a uniform draw.
+    """
+
+    def __init__(self, weight_T: torch.Tensor) -> None:
+        self.weight_T = weight_T
+        self.found_T, self.most_T = (
+            weight_T.new_zeros(len(weight_T)),
+            weight_T.new_ones(len(weight_T)),
+        )
+        self.trains = bool((weight_T != 0).any())
+        self._numbers: torch.Tensor | None = None
+
+    def weight(self, number_T: torch.Tensor) -> torch.Tensor:
+        """Returns the weights of some tokens, by their numbers."""
+        return self.weight_T[self._places(number_T)]
+
+    def see(self, number_T: torch.Tensor, found_T: torch.Tensor, most: float) -> None:
+        """Takes the entropies of some tokens, and the most that they can be."""
+        places = self._places(number_T)
+        self.found_T[places] = found_T
+        self.most_T[places] = most
+
+    def found(self, number_T: torch.Tensor) -> torch.Tensor:
+        """Returns the entropies of some tokens, by their numbers."""
+        return self.found_T[self._places(number_T)]
+
+    @property
+    def most(self) -> float:
+        """The largest of the entropies of uniform draws."""
+        return float(self.most_T.max())
+
+    def part(self, number_T: torch.Tensor) -> TokenEntropy:
+        """Returns the same of some of the tokens, which are numbered anew; what it takes is taken
+        here."""
+        part = copy(self)
+        part._numbers = self._places(number_T)
+        return part
+
+    def _places(self, number_T: torch.Tensor) -> torch.Tensor:
+        return number_T if self._numbers is None else self._numbers[number_T]
+
+
 class Session(Protocol):
     """Requests under way with an engine, answered a little at a time."""
 
@@ -165,18 +214,22 @@ class Generator(Protocol):
         """
         ...
 
-    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+    def token_log_probs(
+        self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
+    ) -> list[torch.Tensor]:
         """Per row log pi of each trained token given all before it, float32 on the CPU, without a
-        graph."""
+        graph; `entropy` is measured, and has no gradient."""
         ...
 
     def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
-    ) -> list[torch.Tensor]:
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
         """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as above.
 
         weights: one 1-D tensor per row, as long as its trained tokens; or what tells them from
-        log pi, so that a loss with ratios of probabilities needs no pass before this one.
+        log pi, so that a loss with ratios of probabilities needs no pass before this one. The
+        gradient of `entropy`, by its weights, is added too.
         """
         ...
 
@@ -229,6 +282,27 @@ def all_served(
 
     serve(requests, keep)
     return [found[index] for index in range(len(requests))]
+
+
+def numbers_of(rows: Sequence[TokenRow]) -> Callable[[Sequence[int]], torch.Tensor]:
+    """From places of rows to the numbers of their trained tokens among those of all rows."""
+    import torch
+
+    firsts = [0, *accumulate(len(row.positions) for row in rows)]
+    return lambda mine: torch.cat(
+        [torch.arange(0), *(torch.arange(firsts[at], firsts[at + 1]) for at in mine)]
+    )
+
+
+def weights_of(
+    weights: Sequence[torch.Tensor] | Weigh, rows: Sequence[TokenRow], mine: Sequence[int]
+) -> Sequence[torch.Tensor] | Weigh:
+    """Returns the weights of some of the rows; a function goes on being asked by the numbers of
+    tokens among those of all rows."""
+    if not callable(weights):
+        return [weights[at] for at in mine]
+    weigh, number_T = weights, numbers_of(rows)(mine)
+    return lambda own_T, log_pi_T: weigh(number_T[own_T], log_pi_T)
 
 
 @dataclass(frozen=True)

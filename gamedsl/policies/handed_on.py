@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import torch
 
 from gamedsl.policies.base import Encoded, Policy, Query, TokenCounter
-from gamedsl.policies.generation import Tokenizer, TokenRow, Weigh, Writing
+from gamedsl.policies.generation import TokenEntropy, Tokenizer, TokenRow, Weigh, Writing
 
 if TYPE_CHECKING:
     from torch import nn
@@ -76,13 +76,16 @@ class WritingHandedOn(HandedOn):
     def longest_of(self, adapter: str) -> int | float:
         return self.writing.longest_of(adapter)
 
-    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
-        return self.writing.token_log_probs(rows)
+    def token_log_probs(
+        self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
+    ) -> list[torch.Tensor]:
+        return self.writing.token_log_probs(rows, entropy)
 
     def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
-    ) -> list[torch.Tensor]:
-        return self.writing.token_backward(rows, weights)
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
+        return self.writing.token_backward(rows, weights, entropy)
 
     def forget(self, adapter: str | None = None) -> None:
         self.writing.forget(adapter)

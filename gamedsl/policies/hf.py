@@ -24,7 +24,15 @@ from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Generated, Request, Session, Then, TokenRow, Weigh
+from gamedsl.policies.generation import (
+    Generated,
+    Request,
+    Session,
+    Then,
+    TokenEntropy,
+    TokenRow,
+    Weigh,
+)
 from gamedsl.policies.kv_room import GIB, kv_room
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
@@ -161,15 +169,18 @@ class HFPolicy(ChunkedPolicy):
         """The one tokenizer there is."""
         return self.tokenizer
 
-    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+    def token_log_probs(
+        self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
+    ) -> list[torch.Tensor]:
         """Per row log pi of its trained tokens, float32 on the CPU. Raises KeyError."""
-        return self._writer.token_log_probs(rows)
+        return self._writer.token_log_probs(rows, entropy)
 
     def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
-    ) -> list[torch.Tensor]:
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
         """Add the gradient of sum(weights * log pi) to `.grad`; return log pi. Raises KeyError."""
-        return self._writer.token_backward(rows, weights)
+        return self._writer.token_backward(rows, weights, entropy)
 
     def forget(self, adapter: str | None = None) -> None:
         """Drop the keys and values kept from replies. An adapter's are dropped anyway where its

@@ -9,7 +9,6 @@ another stops neither, and what is asked together goes by counts alone, as with 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
 
@@ -21,12 +20,15 @@ from gamedsl.policies.generation import (
     Request,
     Session,
     Then,
+    TokenEntropy,
     Tokenizer,
     TokenRow,
     Weigh,
     Writing,
     all_served,
+    numbers_of,
     served,
+    weights_of,
 )
 
 if TYPE_CHECKING:
@@ -140,23 +142,26 @@ class MultiModelWriter(MultiModelPolicy):
     def session(self) -> Session:
         return _Side([cast("Writing", model) for model in self.models], self._writer)
 
-    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
-        return self._each(rows, lambda model, mine: model.token_log_probs(_at(rows, mine)))
-
-    def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
+    def token_log_probs(
+        self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
     ) -> list[torch.Tensor]:
-        sizes = [len(row.positions) for row in rows]
-        firsts = [0, *accumulate(sizes)]
+        numbers = numbers_of(rows)
 
         def ask(model: Writing, mine: list[int]) -> list[torch.Tensor]:
-            if not callable(weights):
-                return model.token_backward(_at(rows, mine), _at(weights, mine))
-            weigh: Weigh = weights
-            number_T = torch.cat([torch.arange(firsts[i], firsts[i + 1]) for i in mine])
-            return model.token_backward(
-                _at(rows, mine), lambda own_T, log_pi_T: weigh(number_T[own_T], log_pi_T)
-            )
+            own = None if entropy is None else entropy.part(numbers(mine))
+            return model.token_log_probs(_at(rows, mine), own)
+
+        return self._each(rows, ask)
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
+        numbers = numbers_of(rows)
+
+        def ask(model: Writing, mine: list[int]) -> list[torch.Tensor]:
+            own = None if entropy is None else entropy.part(numbers(mine))
+            return model.token_backward(_at(rows, mine), weights_of(weights, rows, mine), own)
 
         return self._each(rows, ask)
 

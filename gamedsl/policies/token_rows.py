@@ -12,12 +12,13 @@ size, V vocabulary, T trained tokens of all rows together.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
 
-from gamedsl.policies.generation import TokenRow, Weigh
+from gamedsl.policies.generation import TokenEntropy, TokenRow, Weigh
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import PASS_COST, segments
@@ -54,29 +55,36 @@ class TokenRows:
         self._weights: int = sum(p.numel() for layer in network.layers for p in layer.parameters())
         self._width = len(network.layers) * int(network.config.hidden_size)
 
-    def log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+    def log_probs(
+        self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
+    ) -> list[torch.Tensor]:
         """Per row log pi of its trained tokens, float32 on the CPU, without a graph."""
         with torch.no_grad():
-            return self._each(rows, None)
+            return self._each(rows, None, entropy)
 
     def backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
-    ) -> list[torch.Tensor]:
-        """Add the gradient of sum(weights * log pi) to `.grad`; return log pi as `log_probs`."""
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
+        """Add the gradient of sum(weights * log pi), and of the weighted entropies, to `.grad`;
+        return log pi as `log_probs`."""
         if callable(weights):
-            return self._each(rows, weights)
+            return self._each(rows, weights, entropy)
         if [len(weight) for weight in weights] != [len(row.positions) for row in rows]:
             raise ValueError("there must be a weight for each trained token of each row")
         weight_T = torch.cat([torch.zeros(0), *weights])
-        return self._each(rows, lambda number_T, _: weight_T[number_T])
+        return self._each(rows, lambda number_T, _: weight_T[number_T], entropy)
 
-    def _each(self, rows: Sequence[TokenRow], weigh: Weigh | None) -> list[torch.Tensor]:
+    def _each(
+        self, rows: Sequence[TokenRow], weigh: Weigh | None, entropy: TokenEntropy | None
+    ) -> list[torch.Tensor]:
         results = [torch.zeros(0)] * len(rows)
         sizes = [len(row.positions) for row in rows]
         number_T = torch.arange(sum(sizes)).split_with_sizes(sizes)
         for indices in self._passes(rows):
             hidden, plan = self._run([rows[index] for index in indices])
-            log_p_T = self._score(hidden, plan, weigh, torch.cat([number_T[i] for i in indices]))
+            numbers = torch.cat([number_T[i] for i in indices])
+            log_p_T = self._score(hidden, plan, weigh, numbers, entropy)
             results_here = log_p_T.cpu().split_with_sizes(plan.sizes)
             for index, log_p in zip(indices, results_here, strict=True):
                 results[index] = log_p
@@ -169,8 +177,9 @@ class TokenRows:
         return hidden_BSD.flatten(0, 1), _plan(rows, in_order, device)
 
     def _score(
-        self, hidden_ND: torch.Tensor, plan: _Plan, weigh: Weigh | None, number_T: torch.Tensor
-    ) -> torch.Tensor:
+        self, hidden_ND: torch.Tensor, plan: _Plan, weigh: Weigh | None, number_T: torch.Tensor,
+        entropy: TokenEntropy | None,
+    ) -> torch.Tensor:  # fmt: skip
         """log pi [T]; with weights, its weighted sum's gradient is run back through the pass.
         number_T: of each token among those of all rows."""
         row_R, row_T = torch.unique(plan.place_T, return_inverse=True)
@@ -183,9 +192,14 @@ class TokenRows:
             logits_RV = self._network.head(start_RD[first : first + rows])
             part = _log_p(logits_RV, row_T[here] - first, plan, here)
             log_p_T[here] = part.detach()
+            bonus = None
+            if entropy is not None:
+                at = row_T[here] - first
+                bonus = _entropy(logits_RV, at, plan, here, number_T[here.cpu()], entropy)
             if weigh is not None:
                 weight = weigh(number_T[here.cpu()], part.detach().cpu())
-                torch.autograd.backward((part * weight.to(part)).sum())
+                total = (part * weight.to(part)).sum()
+                torch.autograd.backward(total if bonus is None else total + bonus)
         if weigh is not None and hidden_RD.requires_grad:
             torch.autograd.backward(hidden_RD, start_RD.grad)
         return log_p_T
@@ -203,6 +217,25 @@ def _log_p(
         norm_R = (logits_RV / temperature if temperature != 1 else logits_RV).logsumexp(-1)
         norm_T = norm_T.index_copy(0, at, norm_R[row_T[at]])
     return value_T - norm_T
+
+
+def _entropy(
+    logits_RV: torch.Tensor, row_T: torch.Tensor, plan: _Plan, here: torch.Tensor,
+    number_T: torch.Tensor, entropy: TokenEntropy,
+) -> torch.Tensor | None:  # fmt: skip
+    """The weighted sum of the entropies of these positions, which `entropy` takes; None where it
+    has no gradient."""
+    trains = torch.is_grad_enabled() and entropy.trains
+    temperature_T = plan.temperature_T[here]
+    found_T = torch.zeros(len(row_T), device=logits_RV.device)
+    with torch.set_grad_enabled(trains):
+        for temperature in sorted(set(temperature_T.tolist())):
+            at = (temperature_T == temperature).nonzero().flatten()
+            log_p_RV = (logits_RV / temperature).log_softmax(-1)
+            entropy_R = -(log_p_RV.exp() * log_p_RV).sum(-1)
+            found_T = found_T.index_copy(0, at, entropy_R[row_T[at]])
+    entropy.see(number_T, found_T.detach().cpu(), math.log(logits_RV.shape[-1]))
+    return (found_T * entropy.weight(number_T).to(found_T)).sum() if trains else None
 
 
 def _input(row: TokenRow) -> tuple[int, ...]:

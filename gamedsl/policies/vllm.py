@@ -22,6 +22,7 @@ from gamedsl.policies.generation import (
     Request,
     Session,
     Then,
+    TokenEntropy,
     TokenRow,
     Weigh,
     all_served,
@@ -121,11 +122,12 @@ class VllmPolicy(HFPolicy):
         return super().backward(queries, weights)
 
     def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
-    ) -> list[torch.Tensor]:
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
         """Calls `HFPolicy.token_backward`; vLLM may sleep meanwhile."""
         self._engine.rest()
-        return super().token_backward(rows, weights)
+        return super().token_backward(rows, weights, entropy)
 
     def forget(self, adapter: str | None = None) -> None:
         """Drop the keys and values kept from replies, of all adapters."""

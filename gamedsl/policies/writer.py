@@ -8,7 +8,15 @@ import torch
 
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.decoding import Decoder
-from gamedsl.policies.generation import Generated, Request, Session, Then, TokenRow, Weigh
+from gamedsl.policies.generation import (
+    Generated,
+    Request,
+    Session,
+    Then,
+    TokenEntropy,
+    TokenRow,
+    Weigh,
+)
 from gamedsl.policies.kv_room import bytes_per_token
 from gamedsl.policies.lora import Adapters
 from gamedsl.policies.network import Network
@@ -57,15 +65,18 @@ class Writer:
     def session(self) -> Session:
         return self.decoder.session()
 
-    def token_log_probs(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
-        self._know(rows)
-        return self._rows.log_probs(rows)
-
-    def token_backward(
-        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh
+    def token_log_probs(
+        self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
     ) -> list[torch.Tensor]:
         self._know(rows)
-        return self._rows.backward(rows, weights)
+        return self._rows.log_probs(rows, entropy)
+
+    def token_backward(
+        self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
+        entropy: TokenEntropy | None = None,
+    ) -> list[torch.Tensor]:  # fmt: skip
+        self._know(rows)
+        return self._rows.backward(rows, weights, entropy)
 
     def forget(self, adapter: str | None = None) -> None:
         self.decoder.forget(adapter)

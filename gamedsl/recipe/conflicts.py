@@ -101,8 +101,12 @@ def _one_group(recipe: Recipe, ir: GameIR) -> bool:
 def _group_of_one(recipe: Recipe, ir: GameIR, size: str) -> bool:
     """Whether groups have one game by the setting `size`, and a baseline is taken of the group."""
     sets_size = "games" if _one_group(recipe, ir) else "group_size"
-    means = recipe.baseline in ("mean", "leave_one_out") and recipe.credit in ("own", "team")
-    return size == sets_size and recipe.value(size) == 1 and means
+    return size == sets_size and recipe.value(size) == 1 and _compares_groups(recipe)
+
+
+def _compares_groups(recipe: Recipe) -> bool:
+    """Whether a return is compared with those of its group alone."""
+    return recipe.baseline in ("mean", "leave_one_out") and recipe.credit in ("own", "team")
 
 
 def _group_of_one_by(size: str) -> Conflict:
@@ -194,6 +198,39 @@ CONFLICTS = (
         ("opponents.pool",), lambda recipe, ir: recipe.in_words(ir) and recipe.keeps_pool,
         "`opponents.pool` is not for games in words, whose decisions cannot be listed",
         "leave `pool` out",
+    ),
+    Conflict(
+        ("preset", "method"),
+        lambda recipe, _: recipe.preset is not None and recipe.method != "grpo",
+        lambda recipe: f"`preset: {recipe.preset}` is a variant of `grpo`, and not of"
+        f" `{recipe.method}`",
+        "leave `preset` out, or write `method: grpo`",
+    ),
+    Conflict(
+        ("steps", "lr_warm_up"), lambda recipe, _: recipe.lr_warm_up >= recipe.steps,
+        "the learning rate rises until the last step, and so never is `lr`",
+        lambda recipe: f"write `lr_warm_up: {recipe.steps // 10}`",
+    ),
+    Conflict(
+        ("preset", "dynamic_sampling"),
+        lambda recipe, ir: recipe.dynamic_sampling is not None and not recipe.in_words(ir)
+        and _one_group(recipe, ir),
+        "all games of a step are one group here, and no other can be played in its place",
+        "write `dynamic_sampling: off`",
+    ),
+    Conflict(
+        ("baseline", "credit", "preset", "dynamic_sampling"),
+        lambda recipe, _: recipe.dynamic_sampling is not None and not _compares_groups(recipe),
+        "groups whose games all earn the same still teach something here, for a return is not"
+        " compared with those of its group",
+        "write `dynamic_sampling: off`, or `baseline: mean`",
+    ),
+    Conflict(
+        ("preset", "dynamic_sampling"),
+        lambda recipe, ir: recipe.dynamic_sampling is not None and ir.lasting,
+        "here each group goes on from what its games left in the step before, so none can be set"
+        " aside",
+        "write `dynamic_sampling: off`",
     ),
     Conflict(
         ("engine",),

@@ -15,6 +15,7 @@ from importlib import import_module
 from typing import Any
 
 from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.setting import ReadIf, SettingSpec, specs
 from gamedsl.recipe.table import Recipe
 from gamedsl.storage.shapes import Shape
@@ -82,6 +83,12 @@ def _completed(row: SettingSpec) -> SettingSpec:
             row, kind="word", choices=tuple(METHODS), in_words=speaking,
             doc="how the policy learns; " + "; ".join(docs),
         )  # fmt: skip
+    if row.name == "preset":
+        docs = [f"`{name}`: {one.doc} ({one.paper})" for name, one in PRESETS.items()]
+        return replace(
+            row, kind="word", choices=("none", *PRESETS),
+            doc="a published variant of `grpo`, as defaults of other settings; " + "; ".join(docs),
+        )  # fmt: skip
     readers = [name for name in METHODS if _reads(method_spec(name), row)]
     if not readers:
         return row
@@ -95,6 +102,8 @@ def _reads(method: MethodSpec, row: SettingSpec) -> bool:
     return any(name in (row.name, row.group) for name in (*method.settings, *method.reads))
 
 
-def default_of(row: SettingSpec, method: str) -> Any:
-    """The default of a setting under a method, as users write it."""
+def default_of(row: SettingSpec, method: str, preset: str | None = None) -> Any:
+    """The default of a setting under a method and a preset, as users write it."""
+    if preset is not None and row.name in PRESETS[preset].settings:
+        return PRESETS[preset].settings[row.name]
     return method_spec(method).defaults.get(row.name, row.default)

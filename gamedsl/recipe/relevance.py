@@ -12,26 +12,35 @@ from gamedsl.recipe.conflicts import RecipeCheck
 from gamedsl.recipe.methods import method_spec, table
 from gamedsl.recipe.setting import SettingSpec
 
+_SCORED = "is for written replies, and in this game none is written: options are scored"
 _WORDS = "is not for games in words, whose decisions cannot be listed"
 
 
 def check_words(check: RecipeCheck) -> None:
-    """Report settings that a game in words cannot be trained with."""
+    """Report settings that a game in words cannot be trained with, or no other game."""
+    if not (check.ir.written or check.recipe.replies == "free"):
+        for row in table().values():
+            if row.written_only:
+                _refuse(check, row, _SCORED)
     if not check.recipe.in_words(check.ir):
         return
     for row in table().values():
         value = None if row.kind == "map" else check.recipe.value(row.name)
         if row.closed_only:
-            _refuse(check, row)
+            _refuse(check, row, _in_words(row.closed_because))
         elif row.in_words is not None and value not in row.in_words:
             known = " or ".join(f"`{one}`" for one in row.in_words if one is not None)
             given = row.name in check.given and row.name not in check.usual
             because = method_spec(value).closed_because if row.name == "method" else None
-            what = _WORDS if because is None else f"is not for games in words: {because}"
             check.conflict(
-                f"`{row.name}: {value}` {what}",
+                f"`{row.name}: {value}` {_in_words(because or row.closed_because)}",
                 f"write {known}" if given else f"set `{row.name}` to {known}", row.name,
             )  # fmt: skip
+
+
+def _in_words(because: str) -> str:
+    """Returns why games in words cannot have a setting."""
+    return f"is not for games in words: {because}" if because else _WORDS
 
 
 def _as_read(value: Any) -> Any:
@@ -39,8 +48,8 @@ def _as_read(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _refuse(check: RecipeCheck, row: SettingSpec) -> None:
-    """Report a setting for closed games, unless it is as it would be by default."""
+def _refuse(check: RecipeCheck, row: SettingSpec, because: str) -> None:
+    """Report a setting for other games, unless it is as it would be by default."""
     if row.kind == "map":
         given = [name for name in check.given if name.startswith(f"{row.name}.")]
     else:
@@ -49,7 +58,7 @@ def _refuse(check: RecipeCheck, row: SettingSpec) -> None:
         help = f"leave `{row.name}` out"
         if check.given[name].span.source.name.endswith(".yaml"):
             help += "; of a file that is extended, write `train: null` and your own"
-        check.conflict(f"`{row.name}` {_WORDS}", help, name)
+        check.conflict(f"`{row.name}` {because}", help, name)
 
 
 def check_unread(check: RecipeCheck, overrides: Set[str]) -> None:

@@ -67,13 +67,16 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
             _report_unknown(setting, problems)
         else:
             given[setting.key] = setting
-    method = _value(table()["method"], given.get("method"), "grpo", problems)
+    method = _value(table()["method"], given.get("method"), default_of(table()["method"], "grpo"),
+                    problems)  # fmt: skip
+    preset = _value(table()["preset"], given.get("preset"), "none", problems)
     values, usual = {}, set()
     for row in table().values():
         if row.kind == "map":
             continue
-        values[row.name] = value = _value(row, given.get(row.name), method, problems)
-        if value == row.converted(default_of(row, method)):
+        default = default_of(row, method, preset)
+        values[row.name] = value = _value(row, given.get(row.name), default, problems)
+        if value == row.converted(default):
             usual.add(row.name)
     maps = {
         name: [one for key, one in given.items() if key.partition(".")[0] == name]
@@ -220,9 +223,8 @@ def _respelled(setting: Setting, near: str) -> Fix:
     return Fix(f"did you mean `{near}`?", edits)
 
 
-def _value(row: SettingSpec, setting: Setting | None, method: str, problems: Problems) -> Any:
+def _value(row: SettingSpec, setting: Setting | None, default: Any, problems: Problems) -> Any:
     """The value of a setting as the recipe holds it: its default if it is not given, or wrong."""
-    default = default_of(row, method)
     if setting is None:
         return row.converted(default)
     value = list(setting.value) if isinstance(setting.value, tuple) else setting.value

@@ -70,7 +70,8 @@ class SettingSpec:
     `choices` are the words that it accepts, and `absent` the one of them that stands for None. A
     "map" has keys of the user's, and a module of its own reads it; `form` says what it maps.
     `in_words` holds the values, as the recipe has them, that games in words accept: None accepts
-    all. A setting that is `closed_only` cannot be set for such a game.
+    all. A setting that is `closed_only` cannot be set for such a game, and one that is
+    `written_only` for no other.
     """
 
     name: str
@@ -85,6 +86,9 @@ class SettingSpec:
     form: str = ""
     in_words: tuple[object, ...] | None = None
     closed_only: bool = False
+    closed_because: str = ""
+    """Why games in words cannot have it, or its other values."""
+    written_only: bool = False
     read_if: tuple[ReadIf, ...] = ()
     names_player: bool = False
     """Whether the value names a player, as `roles` and `opponents` do."""
@@ -202,6 +206,7 @@ def setting(
     default: Any, doc: str, *, low: float | None = None, high: float | None = None,
     above: bool = False, absent: str | None = None, form: str = "",
     in_words: tuple[object, ...] | None = None, closed_only: bool = False,
+    closed_because: str = "", written_only: bool = False,
     read_if: ReadIf | None = None, names_player: bool = False, noun: str = "a name",
     pattern: str = "", example: str = "", formerly: str = "",
 ) -> Any:  # fmt: skip
@@ -213,6 +218,7 @@ def setting(
     row = {
         "default": default, "doc": doc, "low": low, "high": high, "above": above, "absent": absent,
         "form": form, "in_words": in_words, "closed_only": closed_only,
+        "closed_because": closed_because, "written_only": written_only,
         "names_player": names_player, "noun": noun, "pattern": pattern, "example": example,
         "formerly": formerly,
         "read_if": () if read_if is None else (read_if,),
@@ -225,9 +231,19 @@ def optional_setting(doc: str, **row: Any) -> Any:
     return field(default=None, metadata=setting(None, doc, **row).metadata)
 
 
-def group(*, closed_only: bool = False, read_if: ReadIf | None = None) -> dict[str, Any]:
+def group(
+    *,
+    closed_only: bool = False,
+    closed_because: str = "",
+    written_only: bool = False,
+    read_if: ReadIf | None = None,
+) -> dict[str, Any]:
     """The metadata of a field that holds a group; it applies to every setting in the group."""
-    return {_ROW: {"closed_only": closed_only, "read_if": () if read_if is None else (read_if,)}}
+    read = () if read_if is None else (read_if,)
+    return {_ROW: {
+        "closed_only": closed_only, "closed_because": closed_because,
+        "written_only": written_only, "read_if": read,
+    }}  # fmt: skip
 
 
 @cache
@@ -258,7 +274,12 @@ def _specs(settings: Any, prefix: str) -> Iterator[SettingSpec]:
 def _within(spec: SettingSpec, row: Mapping[str, Any]) -> SettingSpec:
     """A setting of a group of which `row` says something."""
     closed = spec.closed_only or row.get("closed_only", False)
-    return replace(spec, closed_only=closed, read_if=(*row.get("read_if", ()), *spec.read_if))
+    written = spec.written_only or row.get("written_only", False)
+    read = (*row.get("read_if", ()), *spec.read_if)
+    because = spec.closed_because or row.get("closed_because", "")
+    return replace(
+        spec, closed_only=closed, closed_because=because, written_only=written, read_if=read
+    )
 
 
 def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:

@@ -107,28 +107,27 @@ class Curriculum:
 
     param: str | None = setting(
         "none", "trains level by level: the param of the game that the levels set",
-        absent="none", closed_only=True,
+        absent="none",
     )  # fmt: skip
     levels: tuple[int | float | str | bool, ...] = setting(
-        (), "what the param is set to, one level after the other", closed_only=True
+        (), "what the param is set to, one level after the other"
     )
     at: float = setting(
         0.8,
         "success at which a level is passed: where mean payoffs lie between the least and the most"
         " that the level pays",
-        low=0, high=1, above=True, closed_only=True, read_if=_HAS_LEVELS,
+        low=0, high=1, above=True, read_if=_HAS_LEVELS,
     )  # fmt: skip
     over: int = setting(
         5,
         "steps over which success is averaged",
         low=1,
         high=MOST_STEPS,
-        closed_only=True,
         read_if=_HAS_LEVELS,
     )
     held_out: tuple[int | float | str | bool, ...] = setting(
         (), "levels that are played at the end, and not trained on",
-        closed_only=True, read_if=_HAS_LEVELS,
+        read_if=_HAS_LEVELS,
     )  # fmt: skip
     rows: str | None = setting(
         "none",
@@ -193,6 +192,20 @@ class Spending:
     call_timeout: float = setting(
         1200, "the most seconds of a call to an endpoint, all its attempts and pauses together",
         low=0, above=True, high=1_000_000,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Overlong:
+    """A penalty on written replies that come near their limit of tokens (Yu et al. 2025)."""
+
+    penalty: float = setting(
+        0, "what a reply at its limit of tokens loses of its return", low=0, high=LARGE
+    )
+    share: float = setting(
+        0.2, "the last share of the limit, over which the penalty rises from 0 in a straight line",
+        low=0, high=1, above=True,
+        read_if=ReadIf("overlong.penalty", bool, "an `overlong.penalty`"),
     )  # fmt: skip
 
 
@@ -410,7 +423,7 @@ class Recipe:
         "auto",
         "what is trained: `lora` adapters, or a `full` copy of the model for each; `auto`: `full`"
         " for `small`, else `lora`",
-        absent="auto", in_words=(None, "lora"),
+        absent="auto",
     )  # fmt: skip
     engine: Literal["hf", "vllm"] = setting(
         "hf",
@@ -420,13 +433,21 @@ class Recipe:
     vllm: Vllm = field(metadata=group(read_if=is_one_of("engine", "vllm")))
     method: str = setting("grpo", "")
     """A method of `gamedsl.recipe.methods`, which also says what this row accepts."""
+    preset: str | None = setting("none", "", absent="none")
+    """A variant of `gamedsl.recipe.presets`, of which `gamedsl.recipe.methods` makes the row."""
     estimator: Literal["sampled", "tree"] = setting(
         "sampled",
         "what actions are worth: as the games of the step paid, or exactly, from the game's `tree`",
         in_words=("sampled",),
+        closed_because="written replies are endless, so the game has no tree of them",
     )
     steps: int = setting(20, "training steps", low=1, high=MOST_STEPS)
-    until: Until = field(metadata=group(closed_only=True))
+    until: Until = field(
+        metadata=group(
+            closed_only=True,
+            closed_because="exploitability is exact, and needs all replies listed",
+        )
+    )
     games: int = setting(128, "games played in each step", low=1, high=MOST_GAMES)
     seed: int = setting(0, "seeds the labels, the adapters and the play", low=0, high=2**32 - 1)
     wording: Literal["explained", "brief"] = setting(
@@ -445,19 +466,22 @@ class Recipe:
         form="role to " + ", ".join(f"`{one.name}`" for one in fields(RoleSettings)[1:]),
     )
     """The roles that have settings of their own, in the order of the game."""
-    learn: Learn = field(metadata=group(closed_only=True))
+    learn: Learn
     curriculum: Curriculum
     opponents: tuple[tuple[str, float], ...] = setting(
         None, "whom the policy meets, with shares: `self`, the `pool` of its past, or players",
         form="`self`, `pool` or a player to its share",
     )  # fmt: skip
     """Opponents with shares of any sum. Empty: the policy meets itself."""
-    pool: PoolSettings = field(metadata=group(closed_only=True, read_if=_MEETS_POOL))
+    pool: PoolSettings = field(metadata=group(read_if=_MEETS_POOL))
     budget: Spending = field(metadata=group(read_if=_CALLS_ENDPOINTS))
     lora: Lora
     lr: float = setting(0.0002, "learning rate of AdamW", low=0, high=1_000_000, above=True)
     lr_schedule: Literal["constant", "linear", "cosine"] = setting(
         "constant", "how the learning rate falls to zero over the steps"
+    )
+    lr_warm_up: int = setting(
+        0, "steps over which the learning rate first rises to `lr`", low=0, high=MOST_STEPS
     )
     betas: tuple[float, float] = setting(
         (0.9, 0.999), "AdamW's two averaging rates", low=0, high=0.9999999
@@ -472,6 +496,7 @@ class Recipe:
         "the most that log-odds of two actions are to change in an optimiser step, which is"
         " shortened where they would; `project` has `project.change`",
         low=0, high=LARGE, above=True, absent="off", in_words=(None,),
+        closed_because="a token has no two actions whose log-odds could be bounded",
     )  # fmt: skip
     inner_steps: int = setting(
         1,
@@ -479,15 +504,52 @@ class Recipe:
         low=1,
         high=1_000_000,
     )
+    minibatches: int = setting(
+        1,
+        "parts that the samples of a step are split into at random, each with an optimiser step of"
+        " its own; `inner_steps` then counts passes through all of them",
+        low=1, high=100_000, read_if=is_one_of("estimator", "sampled"),
+    )  # fmt: skip
     clip: float = setting(
-        0.2, "how far the probability ratio counts, from the second inner step on",
+        0.2, "how far the probability ratio counts, from the second optimiser step on",
         low=0, high=LARGE, above=True,
+    )  # fmt: skip
+    clip_high: float | None = setting(
+        "clip",
+        "how far above 1 the ratio counts, where that is to be another distance than below it"
+        " (clip-higher)",
+        low=0, high=LARGE, above=True, absent="clip",
+    )  # fmt: skip
+    dual_clip: float | None = setting(
+        "off",
+        "the most that a ratio counts for a sample that did worse than its baseline (dual clip)",
+        low=1, high=LARGE, above=True, absent="off",
+    )  # fmt: skip
+    ratio: Literal["token", "sequence"] = setting(
+        "token",
+        "what is clipped in written replies: the ratio of each `token`, or one of the whole"
+        " `sequence`, the geometric mean over its tokens (GSPO)",
+        written_only=True,
+    )
+    length_norm: Literal["step", "reply", "limit"] = setting(
+        "step",
+        "what a written reply's sum over tokens is divided by: the mean length in the `step`, the"
+        " `reply`'s own length, or its `limit` of tokens",
+        written_only=True, read_if=is_one_of("ratio", "token"),
+    )  # fmt: skip
+    overlong: Overlong = field(metadata=group(written_only=True))
+    dynamic_sampling: int | None = setting(
+        "off",
+        "how often groups whose games all earn the same are set aside, and others played in their"
+        " place; those that are left without signal then are left out",
+        low=1, high=1000, absent="off",
     )  # fmt: skip
     group_by: Literal["seed", "deal"] = setting(
         "seed",
         "chance is drawn once for `group_size` games, or for each game: those of one `deal` are a"
         " group, and a step costs what its distinct histories cost",
         in_words=("seed",),
+        closed_because="a group of written games has one deal already, that of its seed",
     )
     group_size: int = setting(
         8,
@@ -498,34 +560,36 @@ class Recipe:
     scale: Literal["none", "batch", "group"] = setting(
         "none",
         "what advantages are divided by: nothing, their deviation in the batch, or in each group",
-        in_words=("none", "batch"), read_if=is_one_of("estimator", "sampled"),
+        read_if=is_one_of("estimator", "sampled"),
     )  # fmt: skip
     baseline: Literal["mean", "leave_one_out", "information_set", "running", "global", "none"] = (
         setting(
             "mean",
             "what is taken off a return: the group's mean, that of its other games, that of the"
             " information set, the role's `running` mean, one mean for all roles, or nothing",
-            in_words=("mean", "leave_one_out", "information_set", "none"),
             read_if=is_one_of("estimator", "sampled"),
         )
     )
+    baseline_rate: float = setting(
+        0.1, "the least share of a step's mean in the role's `running` mean",
+        low=0, high=1, above=True, read_if=is_one_of("baseline", "running"),
+    )  # fmt: skip
     compare: Literal["turn", "role", "team"] = setting(
         "turn",
         "which samples of its group one is compared with: those of the same turn of its role, of"
         " all its role's turns, or of the whole team",
-        in_words=("turn",), read_if=is_one_of("estimator", "sampled"),
+        read_if=is_one_of("estimator", "sampled"),
     )  # fmt: skip
     credit: Literal["own", "team", "difference", "counterfactual"] = setting(
         "own",
         "what a choice is credited with: its seat's own return, the team's mean return, what it"
         " made of the team's with all else as it was, or what it earned over the seat's other"
         " choices there, played out anew",
-        in_words=("own",),
     )
     replays: int = setting(
         64,
         "courses of play that another choice is followed on; all of them where they are no more",
-        low=1, high=1_000_000, closed_only=True,
+        low=1, high=1_000_000,
         read_if=is_one_of("credit", "difference", "counterfactual"),
     )  # fmt: skip
     temperature: float = setting(
@@ -541,21 +605,25 @@ class Recipe:
         " the thought before them, or the model writes `free`ly and what it wrote is read",
     )
     kl: float = setting(
-        0, "weight of the divergence from the policy that training started with",
-        low=0, high=LARGE, in_words=(0,),
+        0, "weight of the divergence from the `reference`",
+        low=0, high=LARGE,
+    )  # fmt: skip
+    reference: str | None = setting(
+        "start",
+        "the policy of `kl`: the `start` of training, or the folder of a run of the same shape",
+        absent="start", noun="the folder of a run", read_if=ReadIf("kl", bool, "a `kl`"),
     )  # fmt: skip
     entropy: float = setting(
         0,
         "weight of the policy's entropy, in nats, in the objective",
         low=0,
         high=LARGE,
-        in_words=(0,),
     )
     entropy_floor: float = setting(
         0,
         "the least entropy at every information set, as a share of that of uniform play; the weight"
         " that holds it there follows from what is at stake",
-        low=0, high=0.9, in_words=(0,),
+        low=0, high=0.9,
     )  # fmt: skip
     warm_up: WarmUp = field(metadata=group(read_if=is_set("warm_up.expert", "a `warm_up.expert`")))
     allow: tuple[Literal["group_std", "rotation", "split"], ...] = setting(
@@ -564,6 +632,7 @@ class Recipe:
     prior: Literal["model", "uniform"] = setting(
         "model", "where training starts: as the `model` plays untrained, or at `uniform` play",
         in_words=("model",),
+        closed_because="uniform play over all texts is noise, and no reply would be valid",
     )  # fmt: skip
     start: tuple[Start, ...] = setting(
         None,
@@ -620,12 +689,12 @@ class Recipe:
         "auto",
         "the exact distance from equilibrium each step; `auto`: where the game is small enough",
         closed_only=True,
+        closed_because="it is exact, and needs all replies listed",
     )
     contributions: Literal["auto", "on", "off"] = setting(
         "auto",
         "what each role adds to what all earn together, at the end; `auto`: where the game is small"
         " and not of constant sum",
-        closed_only=True,
     )
     bound_every: int | None = setting(
         "never",

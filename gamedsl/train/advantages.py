@@ -1,7 +1,8 @@
 """Advantages: the return of each reply from its decision on, less a baseline.
 
 The return to go is the seat's reward less what it had earned already when it was asked; of a reply
-that was refused it is the cost of an invalid reply (`on_invalid: {pay: ...}`). A trajectory that n
+that was refused it is the cost of an invalid reply (`on_invalid: {pay: ...}`). A written reply that
+comes near its limit of tokens loses a penalty (`overlong`; Yu et al. 2025). A trajectory that n
 games took counts n times. Arithmetic is exact until the end, so that a batch in which all earn the
 same has advantages of exactly zero. Samples whose reward is None (somebody forfeited) are void, and
 take part in nothing.
@@ -19,8 +20,9 @@ lowers its variance. The means of a step contain the game itself, so each takes 
 seats of a role share a mean, what an action earned the others is in it too, with that weight.
 `leave_one_out` (Kool et al. 2019) leaves the whole game out and is free of both; of written
 replies it leaves out the reply. `running` is known before the step is played, and so exactly
-unbiased. `global` is the known-bad control: one number for all roles, which penalises every action
-of the lower-paid role.
+unbiased: the baseline of each role of its own of SPIRAL (Liu et al. 2025), which takes it after
+the update. `global` is the known-bad control: one number for all roles, which penalises every
+action of the lower-paid role.
 """
 
 from __future__ import annotations
@@ -33,12 +35,9 @@ from fractions import Fraction
 from typing import Any, NamedTuple
 
 from gamedsl.ir.outcome import rewards_so_far
-from gamedsl.recipe.table import Recipe
-from gamedsl.train.credit import Replays
+from gamedsl.recipe.table import Overlong, Recipe
+from gamedsl.train.credit import Redraws, Replays
 from gamedsl.train.trajectories import Batch, Sample
-
-RATE = Fraction(1, 10)
-"""The least share of a step's mean in a running mean."""
 
 
 class Return(NamedTuple):
@@ -90,14 +89,14 @@ class Advantages:
     the checkpoint."""
 
     def __init__(
-        self, recipe: Recipe, replays: Replays | None = None, *, written: bool = False
+        self, recipe: Recipe, replays: Replays | Redraws | None = None, *, written: bool = False
     ) -> None:
         """replays: plays out alternatives, for a `credit` that asks for them. written: replies are
         written, not scored."""
         self._recipe, self._written = recipe, written
         self._team = recipe.credit == "team"
         self._replays = replays if recipe.credit in ("difference", "counterfactual") else None
-        self._running = Running()
+        self._running = Running(Fraction(recipe.baseline_rate).limit_denominator(10**9))
 
     def weigh(self, batch: Batch, learns: Collection[str]) -> Weighed:
         """Returns the advantages of a step's games, of the roles that learn in it."""
@@ -149,7 +148,7 @@ class Advantages:
 
     def _return(self, batch: Batch, unit: int, number: int, sample: Sample) -> Return:
         one = batch.trajectories[number]
-        amount = self._to_go(batch, number, sample)
+        amount = self._to_go(batch, number, sample) - overlong(self._recipe.overlong, sample)
         cells = self._cells(one.group, sample)
         return Return(sample.role, one.games, amount, *cells, unit if self._written else number)
 
@@ -180,6 +179,8 @@ class Advantages:
 
     def _to_go(self, batch: Batch, number: int, sample: Sample) -> Fraction:
         """Returns the return from a sample on: its seat's, or the mean of all seats'."""
+        if sample.invalid is not None:
+            return Fraction(_reward(batch, number, sample) or 0)
         if not self._team or sample.point is None:
             return Fraction(_reward(batch, number, sample) or 0) - sample.paid
         episode = batch.trajectories[number].episode
@@ -187,6 +188,16 @@ class Advantages:
         before = rewards_so_far(episode.env.ir, sample.point.episode.paid)
         to_go = [Fraction(reward) - before.get(seat, 0) for seat, reward in rewards.items()]
         return sum(to_go, Fraction(0)) / len(to_go)
+
+
+def overlong(plan: Overlong, sample: Sample) -> Fraction:
+    """Returns what a reply loses for its length: `penalty` at its limit of tokens, and from a
+    `share` of the limit before it on a part that rises in a straight line."""
+    if not plan.penalty or sample.written is None:
+        return Fraction(0)
+    over = len(sample.written.reply_ids) - (1 - Fraction(plan.share)) * sample.limit
+    part = over / (Fraction(plan.share) * sample.limit)
+    return Fraction(plan.penalty) * min(max(part, Fraction(0)), Fraction(1))
 
 
 def _reward(batch: Batch, number: int, sample: Sample) -> Fraction | int | None:
@@ -255,11 +266,12 @@ BASELINES: dict[str, Callable[[Sequence[Return]], list[Fraction]]] = {
 class Running:
     """Each role's mean return over the steps so far.
 
-    The k-th step has weight 1/k at first, so that all count alike, and never less than `RATE`, so
+    The k-th step has weight 1/k at first, so that all count alike, and never less than `rate`, so
     that what was earned long ago is forgotten. The first step is compared with its own mean.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, rate: Fraction = Fraction(1, 10)) -> None:
+        self._rate = rate
         self._means: dict[str, float] = {}
         self._steps: dict[str, int] = {}
 
@@ -271,7 +283,7 @@ class Running:
         found = [one.amount - before.get(one.role, now[one.role]) for one in returns]
         for role in dict.fromkeys(one.role for one in returns):
             self._steps[role] = self._steps.get(role, 0) + 1
-            share = max(Fraction(1, self._steps[role]), RATE)
+            share = max(Fraction(1, self._steps[role]), self._rate)
             self._means[role] = float((1 - share) * before.get(role, 0) + share * now[role])
         return found
 

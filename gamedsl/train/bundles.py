@@ -122,7 +122,7 @@ class Bundles:
         """Plays all bundles at once, decision by decision."""
         scorer = self._scorer
         scorer.score(self._known)
-        rng = generator(recipe.seed, batch.step, "play")
+        rng = generator(recipe.seed, batch.step, batch.purpose("play"))
         chance, frontier = Chance(rng, rows), list[Bundle]()
 
         def arrive(bundle: Bundle) -> None:

@@ -10,6 +10,7 @@ that some orders are drawn.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations
 from math import comb
@@ -19,9 +20,7 @@ import numpy as np
 from gamedsl.players.random import RandomPlayer
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Env
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.rollout import generator, play
-from gamedsl.train.scoring import Scorer
+from gamedsl.train.rollout import Engine, generator, play
 from gamedsl.train.seats import Lineup, SeatAssignment
 from gamedsl.train.trajectories import Batch
 
@@ -34,18 +33,19 @@ Worth = Callable[[frozenset[str]], Fraction]
 
 
 def contributions(
-    env: Env, scorer: Scorer, recipe: Recipe, step: int, seating: SeatAssignment
+    env: Env, engine: Engine, recipe: Recipe, step: int, seating: SeatAssignment
 ) -> dict[str, float]:
     """Returns the Shapley value of each role that is trained, under the policy as it is. `step`
     keys the random numbers, and every coalition plays `recipe.games` games with the same."""
     roles = [role.name for role in env.ir.roles if role.name in seating.learners]
+    recipe = replace(recipe, dynamic_sampling=None)
     known: dict[frozenset[str], Fraction] = {}
 
     def worth(coalition: frozenset[str]) -> Fraction:
         if coalition not in known:
             others = {role: RandomPlayer() for role in roles if role not in coalition}
             playing = SeatAssignment(env.ir, recipe, {**seating.players, **others}).only(Lineup())
-            known[coalition] = _total(play(env, Bundles(scorer), recipe, step, playing))
+            known[coalition] = _total(play(env, engine, recipe, step, playing))
         return known[coalition]
 
     if len(roles) <= FEW:

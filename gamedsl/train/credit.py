@@ -19,6 +19,15 @@ and Q is exact; else as many are drawn, without bias. Chance that the episode's 
 as it was. Ends that are void, since somebody forfeited, are left out of Q, and alternatives that
 have no other ends are left out of the mean.
 
+A written reply has no list of alternatives. There `replays` other replies are drawn in its place
+from the policy (`Redraws`), and with G what comes out the advantage of reply a is
+
+     A(a) = G(a) - mean of G(b) over the replies b that were drawn.
+
+The mean does not depend on a, so in expectation this is the policy gradient of G. With
+`counterfactual` all that follows is written anew, and the mean is the state's value by Monte Carlo
+(VinePPO; Kazemnejad et al. 2024); with `difference` all others say what they said.
+
 Shape letters: A labels of a query, S seats.
 """
 
@@ -27,6 +36,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +53,7 @@ from gamedsl.train.trajectories import Batch, Sample, Trajectory
 if TYPE_CHECKING:
     from gamedsl.policies.base import Query
     from gamedsl.runtime import Decision, Episode
+    from gamedsl.train.sessions import Branch, Sessions
 
 TOLD_EVERY = 10.0
 """Seconds after which a step that replays says again how far it is."""
@@ -224,6 +235,73 @@ class Replays:
             return
         for joint in np.stack(np.meshgrid(*places, indexing="ij"), axis=-1).reshape(-1, len(rows)):
             yield joint, float(prod(row[a] for row, a in zip(rows, joint, strict=True)))
+
+
+class Redraws:
+    """Plays out other replies in the place of those that were written, by an engine that branches
+    games off."""
+
+    def __init__(self, recipe: Recipe, engine: Sessions, seating: SeatAssignment) -> None:
+        self._recipe, self._engine, self._seating = recipe, engine, seating
+        self._held = recipe.credit == "difference"
+
+    def advantages(self, batch: Batch, samples: Sequence[tuple[int, Sample]]) -> list[float]:
+        """Returns the advantage of each of the `samples`, which come with the numbers of their
+        histories; 0 where nothing else that was drawn counts."""
+        count = self._recipe.replays
+        branches = [
+            branch for number, sample in samples
+            for branch in [self._branch(batch.trajectories[number], sample)] * count
+        ]  # fmt: skip
+        fresh = [one._replace(episode=one.episode.fork()) for one in branches]
+        played = self._engine.go_on(fresh, batch, self._recipe, self._seating)
+        found = []
+        for place, (number, sample) in enumerate(samples):
+            others = played[place * count : (place + 1) * count]
+            worth = [self._worth(one, self._first(one, sample)) for one in others]
+            counted = [one for one in worth if one is not None]
+            own = self._worth(batch.trajectories[number], sample)
+            if own is None or not counted:
+                found.append(0.0)
+            else:
+                found.append(float(own - sum(counted, Fraction(0)) / len(counted)))
+        return found
+
+    def _branch(self, trajectory: Trajectory, sample: Sample) -> Branch:
+        from gamedsl.train.sessions import Branch
+
+        assert sample.point is not None
+        episode, moves = sample.point
+        own = (sample.seat, sample.step, sample.occurrence, sample.attempt)
+        if self._held:
+            later = (sample.step, sample.occurrence)
+            again = {key for key in trajectory.moves if key[0] == sample.seat and key[1:3] == later}
+            script = {k: v for k, v in trajectory.moves.items() if k not in again | {own}}
+        else:
+            keys = {one.seat: one for one in episode.decisions}
+            script = {
+                (seat, keys[seat].step, keys[seat].occurrence, len(keys[seat].failed)): reply
+                for seat, reply in moves.items()
+                if seat != sample.seat
+            }
+        return Branch(episode, trajectory.group, script)
+
+    def _first(self, branch: Trajectory, sample: Sample) -> Sample:
+        """Returns the reply of a branch that took a sample's place."""
+        return next(one for one in branch.samples if one.seat == sample.seat)
+
+    def _worth(self, trajectory: Trajectory, sample: Sample) -> Fraction | None:
+        """Returns what a reply brought: the cost of one that was refused, else what its seat
+        earned, or all seats on average; None where that is void."""
+        episode = trajectory.episode
+        if sample.invalid is not None:
+            cost = episode.env.cost_of(sample.seat)
+            return None if cost is None else Fraction(cost)
+        if not self._held:
+            reward = episode.rewards.get(sample.seat)
+            return None if reward is None else Fraction(reward) - sample.paid
+        earned = [Fraction(one) for one in episode.rewards.values() if one is not None]
+        return sum(earned, Fraction(0)) / len(earned) if earned else None
 
 
 def _script(batch: Batch, trajectory: Trajectory) -> Script:

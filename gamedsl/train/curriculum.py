@@ -10,6 +10,7 @@ Levels that are held out are never trained on: the run ends with their success.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,9 +18,8 @@ from gamedsl.diagnostics.errors import CompileError
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
-from gamedsl.train.bundles import Bundles
 from gamedsl.train.errors import TrainError
-from gamedsl.train.loop import Conclude, Observer, Outcome, train
+from gamedsl.train.loop import Conclude, Observer, Outcome, engine_of, env_of, train
 from gamedsl.train.metrics import role_means
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder
@@ -111,11 +111,11 @@ def climb(
 
     def evaluated(level: Level) -> Record:
         other = games[level]
-        env = other.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+        seats = assign_seats(other, recipe, budget)
         scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
-        batch = play(
-            env, Bundles(scorer), recipe, recipe.steps + 1, assign_seats(other, recipe, budget)
-        )
+        engine = engine_of(policy, scorer, written=recipe.in_words(other.ir))
+        whole = replace(recipe, dynamic_sampling=None)
+        batch = play(env_of(other, recipe, policy, seats), engine, whole, recipe.steps + 1, seats)
         record = role_means(batch)
         return {**record, "success": success(record, reached.bounds[level])}
 

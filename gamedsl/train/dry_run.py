@@ -17,6 +17,8 @@ from gamedsl.policies.chunk_scoring import ChunkedPolicy
 from gamedsl.policies.generation import Writing
 from gamedsl.policies.multi_model import models_of
 from gamedsl.policies.process_memory import peak_memory
+from gamedsl.recipe.methods import table
+from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.tables.numbers import duration
@@ -96,6 +98,7 @@ def _dry_run(
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
+        *_preset(recipe),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games, {round(decisions / share):,} decisions"),
         ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
@@ -138,11 +141,19 @@ def _in_words(
     said = [sample for _, sample in batch.samples]
     written = [one.written for one in said if one.written is not None]
     tokens = sum(len(reply.reply_ids) for reply in written)
+    redrawn = []
+    if recipe.credit in ("difference", "counterfactual"):
+        more = recipe.replays * len(said)
+        count = round(more * recipe.games / played)
+        told = f"{count:,} games a step are played on, from {recipe.replays} other replies each"
+        redrawn = [("replays", told)]
+        step *= 1 + more / played / 2  # a game that branches off has half its replies before it
     trained = sum(p.numel() for p in trained_parameters(policy, seating))
     valid = sum(one.invalid is None for one in said)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
+        *_preset(recipe),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         (
@@ -152,6 +163,7 @@ def _in_words(
         *([("context", context.describe())] if context is not None else []),
         *([("keys and values", _rooms(policy, context))] if context is not None else []),
         *_memory(policy, trained),
+        *redrawn,
         *_endpoints(recipe, seating, played / recipe.games),
         ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
@@ -193,6 +205,16 @@ def _models(policy: Policy) -> list[tuple[str, str]]:
                   + (f", {_size(one):,} parameters" if len(models) > 1 else ""))
         for one in models
     ]  # fmt: skip
+
+
+def _preset(recipe: Recipe) -> list[tuple[str, str]]:
+    """Returns the settings that a preset stands for, as the run has them."""
+    if recipe.preset is None:
+        return []
+    given = {
+        name: table()[name].plain(recipe.value(name)) for name in PRESETS[recipe.preset].settings
+    }
+    return [("preset", f"{recipe.preset}: " + ", ".join(f"{k} {v}" for k, v in given.items()))]
 
 
 def _size(policy: Policy) -> int:

@@ -83,7 +83,7 @@ def estimator_of(
             sums = ActionSums([], [], [], 0)
             if metrics is not None:
                 sums = action_sums(batch.queries, found.advantages)
-                queries, sums = _counted(batch.queries, sums)
+                queries, sums = counted(batch.queries, sums)
             return Experience(
                 batch.step, batch, queries, sums, found.advantages, learns, frozen,
                 found.samples, found.void,
@@ -116,7 +116,7 @@ def action_sums(queries: Sequence[Query], advantages: Sequence[Advantage]) -> Ac
     return ActionSums(gains, losses, counts, total)
 
 
-def _counted(queries: Sequence[Query], sums: ActionSums) -> tuple[Sequence[Query], ActionSums]:
+def counted(queries: Sequence[Query], sums: ActionSums) -> tuple[Sequence[Query], ActionSums]:
     """Returns the queries with samples, and their sums: queries that were asked in void games alone
     take part in nothing, nor those of roles that do not learn."""
     kept = [i for i, counts_A in enumerate(sums.counts_A) if counts_A.any()]

@@ -38,7 +38,7 @@ from gamedsl.train.advantages import Advantages
 from gamedsl.train.bundles import Bundles
 from gamedsl.train.checkpoint import Checkpoint, Lasting, adapters_of, put_back, state_of
 from gamedsl.train.contributions import contributions, wanted
-from gamedsl.train.credit import Replays
+from gamedsl.train.credit import Redraws, Replays
 from gamedsl.train.errors import TrainError
 from gamedsl.train.estimators import Estimator, Experience, estimator_of
 from gamedsl.train.imitation import imitate
@@ -52,7 +52,7 @@ from gamedsl.train.optimizer import optimizer_of, trained_parameters
 from gamedsl.train.pool import Pool, pool_of
 from gamedsl.train.population import Arena, account
 from gamedsl.train.records import Records, ScoredRecords, WrittenRecords
-from gamedsl.train.reference import Reference
+from gamedsl.train.reference import Reference, reference_of
 from gamedsl.train.rollout import Engine, play
 from gamedsl.train.rows import RowSampler, row_sampler
 from gamedsl.train.runfolder import RunFolder, write_adapters
@@ -268,7 +268,11 @@ class Training:
                 game, env, recipe, seating, exact=metrics.tree is not None
             )
             records = ScoredRecords(metrics, bounds, LostLines(game, env, recipe, seating), scorer)
-        advantages = Advantages(recipe, Replays(recipe, scorer, seating, notify), written=written)
+        replays: Replays | Redraws = (
+            Redraws(recipe, Sessions(writer(policy)), seating)
+            if written else Replays(recipe, scorer, seating, notify)
+        )  # fmt: skip
+        advantages = Advantages(recipe, replays, written=written)
         schedule = Schedule(game.ir, recipe)
         estimate = estimator_of(env, recipe, metrics, advantages, scorer)
         learner = Learner(
@@ -303,7 +307,7 @@ class Training:
             self.run.rewind(None)
             if not self._warm_up(notify, asked_to_stop):
                 return False
-            first = adapters_of(policy) if self.recipe.kl else {}
+            first = reference_of(policy, self.recipe) if self.recipe.kl else {}
         self.learner = replace(self.learner, reference=Reference(policy, first))
         known = () if self.metrics is None else self.metrics.queries
         self.method = method_of(self.learner)
@@ -380,7 +384,8 @@ class Training:
 
     def contributions(self, step: int) -> dict[str, float]:
         """Returns what each role adds to what all earn together."""
-        return contributions(self.env, self.learner.scorer, self.recipe, step, self.seating)
+        engine = engine_of(self.learner.policy, self.learner.scorer, written=self.learner.written)
+        return contributions(self.env, engine, self.recipe, step, self.seating)
 
     def opening(self, batch: Batch | None) -> Record:
         """Returns the record of the start; `batch` are games of the first policy."""
@@ -401,9 +406,8 @@ class Training:
     def closing(self, step: int) -> Record:
         """Returns the record of the end: what each role added, and what came of a pool."""
         record: Record = {"event": "end", "step": step}
-        if self.metrics is not None and wanted(
-            self.env, self.recipe, self.metrics.known, self.seating
-        ):
+        known = self.metrics is not None and self.metrics.known
+        if wanted(self.env, self.recipe, known, self.seating):
             record["contributions"] = self.contributions(step + 1)
         if self.pool is not None:
             members = self.pool.last(step)
@@ -460,6 +464,11 @@ def env_of(game: Game, recipe: Recipe, policy: Policy, seating: SeatAssignment) 
         roles = {role: written.tokenizer_of(name) for role, name in seating.adapters.items()}
         tokenizer = by_role(tokenizer, roles)
     return game.env(run_seed=recipe.seed, tokenizer=tokenizer)
+
+
+def engine_of(policy: Policy, scorer: Scorer, *, written: bool) -> Engine:
+    """Returns a fresh engine, which remembers nothing of other games."""
+    return Sessions(writer(policy)) if written else Bundles(scorer)
 
 
 def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:

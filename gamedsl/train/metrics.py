@@ -241,12 +241,12 @@ def role_means(batch: Batch) -> dict[str, dict[str, float | None]]:
     """Returns the mean reward and payoff of each role over the games of a step in which no opponent
     had its seat; None where all were void."""
     means: dict[str, dict[str, float | None]] = {"reward": {}, "payoff": {}}
-    ir = batch.trajectories[0].episode.env.ir
+    ir = batch.played[0].episode.env.ir
     role_of = ir.role_of
     for name in means:
         total: dict[str, Fraction] = defaultdict(Fraction)
         games: dict[str, int] = defaultdict(int)
-        for one in batch.trajectories:
+        for one in batch.played:
             for seat, amount in getattr(one.episode, f"{name}s").items():
                 if amount is not None and seat not in batch.lineup(one).seats:
                     total[role_of[seat]] += one.games * Fraction(amount)
@@ -273,18 +273,24 @@ def role_entropy(scorer: Scorer, batch: Batch) -> dict[str, float]:
 def batch_sizes(batch: Batch) -> dict[str, int]:
     """Returns the numbers of games, distinct courses of play, prompts and tokens of a step."""
     return {
-        "games": sum(one.games for one in batch.trajectories),
-        "histories": len(batch.trajectories),
+        "games": sum(one.games for one in batch.played),
+        "histories": len(batch.played),
         "prompts": len(batch.queries),
         "tokens": batch.tokens,
+        **games_set_aside(batch),
     }
+
+
+def games_set_aside(batch: Batch) -> dict[str, int]:
+    """Returns the number of games of groups without signal; nothing where no other was played."""
+    return {"set_aside": sum(one.games for one in batch.set_aside)} if batch.round else {}
 
 
 def opponent_games(batch: Batch) -> dict[str, dict[str, int]]:
     """Returns the number of games against each opponent; nothing where the policy played them
     all."""
     games: dict[str, int] = defaultdict(int)
-    for one in batch.trajectories:
+    for one in batch.played:
         games[batch.lineup(one).opponent] += one.games
     return {} if set(games) == {"self"} else {"opponents": dict(games)}
 
@@ -293,8 +299,8 @@ def reply_metrics(batch: Batch) -> dict[str, Any]:
     """Returns the metrics of a step's written replies: the share of each role that was valid, their
     mean lengths in tokens, the reasons why others were refused, and the share of games that came to
     an end of their own."""
-    samples = [sample for _, sample in batch.samples]
-    ir = batch.trajectories[0].episode.env.ir
+    samples = [sample for one in batch.played for sample in one.samples]
+    ir = batch.played[0].episode.env.ir
     valid: dict[str, float] = {}
     length: dict[str, float] = {}
     for role in (*ir.roles, *ir.referees):
@@ -305,17 +311,18 @@ def reply_metrics(batch: Batch) -> dict[str, Any]:
         if written:
             length[role.name] = sum(written) / len(written)
     reasons: dict[str, int] = defaultdict(int)
-    for one in batch.trajectories:
+    for one in batch.played:
         for mistake in one.episode.mistakes:
             reasons[mistake.failure.reason] += 1
-    ended = sum(not one.episode.failures for one in batch.trajectories)
+    ended = sum(not one.episode.failures for one in batch.played)
     return {
         "valid": valid,
         "reply_tokens": length,
         "invalid": dict(reasons),
-        "own_end": ended / len(batch.trajectories),
-        "games": len(batch.trajectories),
+        "own_end": ended / len(batch.played),
+        "games": len(batch.played),
         "tokens": sum(len(one.written.reply_ids) for one in samples if one.written is not None),
+        **games_set_aside(batch),
     }
 
 

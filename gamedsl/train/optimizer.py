@@ -53,9 +53,12 @@ def set_lr(optimizer: torch.optim.Optimizer, lr: float) -> None:
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Returns the rate of a step (from 1): `lr` at the first, and near zero at the last unless
-    constant."""
-    done = (step - 1) / recipe.steps
+    """Returns the rate of a step (from 1): it rises in `lr_warm_up` steps, is `lr` at the next, and
+    near zero at the last unless constant."""
+    rising = recipe.lr_warm_up
+    if step <= rising:
+        return recipe.lr * step / (rising + 1)
+    done = (step - 1 - rising) / (recipe.steps - rising)
     match recipe.lr_schedule:
         case "linear":
             return recipe.lr * (1 - done)

@@ -227,7 +227,7 @@ def _results(batch: Batch) -> tuple[dict[int, Fraction], dict[int, int]]:
     counted."""
     won: dict[int, Fraction] = defaultdict(Fraction)
     games: dict[int, int] = defaultdict(int)
-    for one in batch.trajectories:
+    for one in batch.played:
         lineup, payoffs = batch.lineup(one), one.episode.payoffs
         if lineup.member is None or any(payoff is None for payoff in payoffs.values()):
             continue

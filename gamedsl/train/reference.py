@@ -2,14 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 import torch
 
 from gamedsl.policies.base import Policy, Query
+from gamedsl.policies.errors import ModelError
+from gamedsl.policies.generation import TokenRow
+from gamedsl.recipe.table import Recipe
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import SavedRun
 from gamedsl.train.checkpoint import Adapters, adapters_of, put_back
+from gamedsl.train.errors import TrainError
+from gamedsl.train.sessions import writer
 
 _KEPT = 65_536
+
+
+def reference_of(policy: Policy, recipe: Recipe) -> Adapters:
+    """Returns the adapters of a recipe's reference: the policy as it is now, or as a run left it.
+    Raises TrainError for a run whose adapters do not fit."""
+    now = adapters_of(policy)
+    if recipe.reference is None:
+        return now
+    folder = Path(recipe.reference).expanduser()
+    help = "name the folder of a finished run with the same model, adapters and `lora`"
+    try:
+        found = SavedRun(folder).adapters()
+        if missing := set(policy.adapters) - set(found):
+            raise TrainError(f"the reference `{folder}` has no adapter `{min(missing)}`", help)
+        for name in policy.adapters:
+            policy.load_adapter(name, found[name])
+        return adapters_of(policy)
+    except (RunDamaged, ModelError) as error:
+        raise TrainError(f"the reference `{folder}` cannot be read: {error}", help) from error
+    finally:
+        put_back(policy, now)
 
 
 class Reference:
@@ -27,9 +57,23 @@ class Reference:
         if missing:
             if len(self._log_pi) + len(missing) > _KEPT:
                 self._log_pi, missing = {}, list(queries)
-            now = adapters_of(self._policy)
-            put_back(self._policy, self.adapters)
-            found = self._policy.log_probs(missing)
-            put_back(self._policy, now)
+            with self._in_place():
+                found = self._policy.log_probs(missing)
             self._log_pi.update(zip(missing, found, strict=True))
         return [self._log_pi[query] for query in queries]
+
+    def token_log_pi(self, rows: Sequence[TokenRow]) -> list[torch.Tensor]:
+        """Returns log pi_ref of the trained tokens of each row, float32 on the CPU; nothing is
+        kept. Changes and restores the adapters as `log_pi` does."""
+        with self._in_place():
+            return writer(self._policy).token_log_probs(rows)
+
+    @contextmanager
+    def _in_place(self) -> Iterator[None]:
+        """Has the policy play with the adapters of the past inside the block."""
+        now = adapters_of(self._policy)
+        put_back(self._policy, self.adapters)
+        try:
+            yield
+        finally:
+            put_back(self._policy, now)

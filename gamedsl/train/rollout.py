@@ -5,6 +5,10 @@ Games that share everything but choices (no chance, the same labels) are one gro
 `group_size` games have a seed of their own. With `group_by: deal` the seed stands for the labels
 alone, and chance is drawn for each game.
 
+An update learns nothing from a group whose games all earn the same. With `dynamic_sampling` (Yu et
+al. 2025, DAPO) others are played in its place, up to so many times, and what is left without signal
+then does not count in the update either.
+
 Games are played by an `Engine`: bundles of equal histories where options are scored
 (`gamedsl.train.bundles`), one game at a time beside others where replies are written
 (`gamedsl.train.sessions`). Players that the recipe names hold their seats in both
@@ -14,8 +18,10 @@ Games are played by an `Engine`: bundles of equal histories where options are sc
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
@@ -75,7 +81,39 @@ def play(
     seating.enter(generator(recipe.seed, step, "players"))
     starts = _starts(env, engine, recipe, seating, batch, rows)
     engine.play(starts, batch, recipe, seating, rows)
+    for number in range(1, (recipe.dynamic_sampling or 0) + 1):
+        silent = _without_signal(batch, seating)
+        if not silent:
+            break
+        _set_aside(batch, silent)
+        batch.round = number
+        more = replace(recipe, games=len(silent) * recipe.group_size)
+        starts = _starts(env, engine, more, seating, batch, rows)
+        engine.play(starts, batch, recipe, seating, rows)
+    if recipe.dynamic_sampling is not None:
+        _set_aside(batch, _without_signal(batch, seating))
     return batch
+
+
+def _without_signal(batch: Batch, seating: SeatAssignment) -> set[int]:
+    """Returns the groups whose games all earn the same, in all that a return is made of."""
+    earned: dict[int, dict[str, set[tuple[Any, ...]]]] = defaultdict(lambda: defaultdict(set))
+    for one in batch.trajectories:
+        of_role, rewards = earned[one.group], one.episode.rewards
+        for s in one.samples:
+            if s.role in seating.learners and rewards.get(s.seat) is not None:
+                refused = s.invalid is not None
+                of_role[s.role].add((refused, s.paid, None if refused else rewards[s.seat]))
+    return {
+        group for group, of_role in earned.items()
+        if all(len(amounts) == 1 for amounts in of_role.values())
+    }  # fmt: skip
+
+
+def _set_aside(batch: Batch, groups: Collection[int]) -> None:
+    """Takes the games of some groups out of the update."""
+    batch.set_aside += [one for one in batch.trajectories if one.group in groups]
+    batch.trajectories = [one for one in batch.trajectories if one.group not in groups]
 
 
 def _starts(
@@ -88,7 +126,7 @@ def _starts(
 ) -> list[Start]:
     """Returns the fresh episodes of a step and sets the batch's line-ups: one for each line-up, or
     one for each group, or one for each game."""
-    rng = generator(recipe.seed, batch.step, "opponents")
+    rng = generator(recipe.seed, batch.step, batch.purpose("opponents"))
     chance: Literal["drawn", "asked"] = "asked" if recipe.group_by == "deal" else "drawn"
     if engine.bundled and (env.ir.one_group or (chance == "asked" and env.ir.labels_last)):
         before = (batch.step - 1) * -(-recipe.games // recipe.group_size)
@@ -98,16 +136,16 @@ def _starts(
             Start(env.reset(seed=recipe.seed, chance=chance), group, games)
             for group, games in enumerate(drawn.values())
         ]
-    groups = _groups(recipe, batch.step, rows if chance == "drawn" else None)
-    before = (batch.step - 1) * len(groups)
-    batch.lineups = [seating.lineup(rng, before + group) for group in range(len(groups))]
+    groups = _groups(recipe, batch, rows if chance == "drawn" else None)
+    before, first = (batch.step - 1) * len(groups), len(batch.lineups)
+    batch.lineups += [seating.lineup(rng, before + group) for group in range(len(groups))]
     copies, games = (1, recipe.group_size) if engine.bundled else (recipe.group_size, 1)
     return [
         Start(
             env.reset(seed=one.seed, chance=chance, memory=engine.memory(group), given=one.given),
             group, games, one.row,
         )
-        for group, one in enumerate(groups)
+        for group, one in enumerate(groups, first)
         for _ in range(copies)
     ]  # fmt: skip
 
@@ -121,11 +159,11 @@ class _Group(NamedTuple):
     given: Mapping[str, int] | None = None
 
 
-def _groups(recipe: Recipe, step: int, rows: RowSampler | None) -> list[_Group]:
+def _groups(recipe: Recipe, batch: Batch, rows: RowSampler | None) -> list[_Group]:
     many = recipe.games // recipe.group_size
-    rng = generator(recipe.seed, step, "groups")
+    rng = generator(recipe.seed, batch.step, batch.purpose("groups"))
     seeds = [int(seed) for seed in rng.integers(2**31, size=many)]
     if rows is None:
         return [_Group(seed) for seed in seeds]
-    drawn = rows.drawn(generator(recipe.seed, step, "rows"), many)
+    drawn = rows.drawn(generator(recipe.seed, batch.step, batch.purpose("rows")), many)
     return [_Group(seed, row, rows.given(row)) for seed, row in zip(seeds, drawn, strict=True)]

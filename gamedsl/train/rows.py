@@ -91,7 +91,7 @@ class RowSampler:
         """Takes a step's games; returns its part of the record."""
         self._widen(batch)
         step_RLT = np.zeros_like(self._tally_RLT)
-        for one in batch.trajectories:
+        for one in batch.played:
             if one.row is not None:
                 for place, amount in self._paid(batch, one):
                     paid = min(max(amount, self._ends[place, 0]), self._ends[place, 1])
@@ -111,7 +111,7 @@ class RowSampler:
 
     def _widen(self, batch: Batch) -> None:
         """Widens the bounds of roles without known ones by what they are paid, but for forfeits."""
-        for one in batch.trajectories:
+        for one in batch.played:
             if not one.episode.failures:
                 for place, amount in self._paid(batch, one):
                     if not self._known[place]:
@@ -185,7 +185,7 @@ def _teaching(batch: Batch, roles: Collection[str]) -> float:
     learns."""
     games: dict[Hashable, int] = defaultdict(int)
     earned: dict[Hashable, set[tuple[Any, ...]]] = defaultdict(set)
-    for one in batch.trajectories:
+    for one in batch.played:
         role_of, group = one.episode.env.ir.role_of, (one.group, one.row)
         rewards = one.episode.rewards.items()
         games[group] += one.games

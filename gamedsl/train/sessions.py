@@ -8,16 +8,17 @@ reply's tokens are kept as they were drawn, so that what is trained is what was 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.calls.registry import lookup
+from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.ir.program import Call, walk_steps
 from gamedsl.players.base import Player, Posed, Speaker, answer
-from gamedsl.players.model_replies import Asked, Later, Next, Reply, serve
+from gamedsl.players.model_replies import Asked, Later, Next, Reply, room_of, serve
 from gamedsl.policies.base import Policy
 from gamedsl.policies.daemon_threads import DaemonExecutor, result_of
 from gamedsl.policies.generation import Writing
@@ -28,12 +29,12 @@ from gamedsl.runtime.memory import Memory
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import Start, generator
 from gamedsl.train.seats import Lineup, SeatAssignment
-from gamedsl.train.trajectories import Batch, Sample, Trajectory
+from gamedsl.train.trajectories import Batch, DecisionPoint, Moved, Sample, Trajectory
 
 if TYPE_CHECKING:
     import numpy as np
 
-    from gamedsl.runtime import Action, Episode
+    from gamedsl.runtime import Action, Decision, Episode
     from gamedsl.runtime.game import Game
     from gamedsl.train.rows import RowSampler
 
@@ -107,19 +108,49 @@ class Sessions:
         rows: RowSampler | None,
     ) -> None:  # fmt: skip
         """Plays all games, one sample for each reply of the policy."""
-        played = [_Game(start, batch.lineups[start.group]) for start in starts]
-        rngs = generator(recipe.seed, batch.step, "words").spawn(len(played))
-        ir = starts[0].episode.env.ir
-        calls = any(isinstance(one, Call) for one in walk_steps(ir.turns))
-        with DaemonExecutor(_threads()) if calls else nullcontext() as pool:
-            games = _Games(played, rngs, batch, seating, pool)
-            first = [games.ask(number) for number in range(len(played))]
-            free = recipe.replies == "free"
-            serve(self._policy, first, games.take, recipe.temperature, free=free)
+        played = [
+            _Game(start, batch.lineups[start.group], keeps_points=recipe.credit != "own")
+            for start in starts
+        ]
+        rng = generator(recipe.seed, batch.step, batch.purpose("words"))
+        self._finish(played, rng, batch, recipe, seating)
         batch.trajectories += [
-            Trajectory(one.start.group, 1, one.samples, one.episode, one.start.row)
+            Trajectory(one.start.group, 1, one.samples, one.episode, one.start.row, one.moves)
             for one in played
         ]
+
+    def go_on(
+        self, branches: Sequence[Branch], batch: Batch, recipe: Recipe, seating: SeatAssignment
+    ) -> list[Trajectory]:
+        """Plays games on from where they branch off; returns them, in order. `batch` is that of the
+        games that they branch off from."""
+        other = Batch(step=batch.step, lineups=batch.lineups)
+        played = [
+            _Game(Start(one.episode, one.group, 1), batch.lineups[one.group], script=one.script)
+            for one in branches
+        ]
+        rng = generator(recipe.seed, batch.step, "branches")
+        self._finish(played, rng, other, recipe, seating)
+        return [Trajectory(one.start.group, 1, one.samples, one.episode) for one in played]
+
+    def _finish(
+        self, played: Sequence[_Game], rng: np.random.Generator, batch: Batch, recipe: Recipe,
+        seating: SeatAssignment,
+    ) -> None:  # fmt: skip
+        """Plays all games to their ends."""
+        if not played:
+            return
+        rngs = rng.spawn(len(played))
+        ir = played[0].episode.env.ir
+        calls = any(isinstance(one, Call) for one in walk_steps(ir.turns))
+        with DaemonExecutor(_threads()) if calls else nullcontext() as pool:
+            free = recipe.replies == "free"
+            games = _Games(
+                played, rngs, batch, seating, pool,
+                lambda one: room_of(self._policy, one, free=free),
+            )  # fmt: skip
+            first = [games.ask(number) for number in range(len(played))]
+            serve(self._policy, first, games.take, recipe.temperature, free=free)
 
 
 def _threads() -> int:
@@ -131,12 +162,26 @@ _Given = tuple["Action | str | ParseFailure", Sample | None]
 """The reply to a decision; one of a player that is no part of the policy has no sample."""
 
 
+class Branch(NamedTuple):
+    """A game to go on with from `episode`, in which the replies of a `script` are given where they
+    still can be, and all others anew."""
+
+    episode: Episode
+    group: int
+    script: Mapping[Moved, Action | str | ParseFailure]
+
+
 @dataclass
 class _Game:
-    """A game under way. `given` are the replies to the decisions that it waits for, by seat."""
+    """A game under way. `given` are the replies to the decisions that it waits for, by seat;
+    `moves` all that were given, and `script` those that are to be. With `keeps_points` each sample
+    has its decision, from which others can be played."""
 
     start: Start
     lineup: Lineup
+    keeps_points: bool = False
+    script: Mapping[Moved, Action | str | ParseFailure] = field(default_factory=dict)
+    moves: dict[Moved, Action | str | ParseFailure] = field(default_factory=dict)
     samples: list[Sample] = field(default_factory=list)
     given: dict[str, _Given] = field(default_factory=dict)
 
@@ -155,10 +200,11 @@ class _Games:
 
     def __init__(
         self, games: Sequence[_Game], rngs: Sequence[np.random.Generator], batch: Batch,
-        seating: SeatAssignment, pool: Executor | None,
+        seating: SeatAssignment, pool: Executor | None, room: Callable[[Asked], int],
     ) -> None:  # fmt: skip
+        """room: the most tokens that a reply may be written with."""
         self._games, self._rngs, self._batch = games, rngs, batch
-        self._seating, self._pool = seating, pool
+        self._seating, self._pool, self._room = seating, pool, room
         self._posed: dict[int, tuple[Player, list[tuple[int, Posed]]]] = {}
         """By player, the decisions that it is still to be asked, with the numbers of their
         games."""
@@ -173,6 +219,10 @@ class _Games:
         waits = False
         for decision in game.episode.decisions:
             seed = int(self._rngs[number].integers(2**31))
+            scripted = game.script.get(_key(decision))
+            if scripted is not None and _fits(decision, scripted):
+                game.given[decision.seat] = scripted, None
+                continue
             player = self._seating.holder(decision, game.lineup)
             if player is None:
                 asked.append(Asked(decision, self._seating.adapter(decision.role), seed, number))
@@ -194,9 +244,11 @@ class _Games:
         if reply.choice is not None:
             action = reply.choice.action
             query = self._batch.index(reply.choice.query, decision, game.episode)
+        paid = rewards_so_far(game.episode.env.ir, game.episode.paid).get(decision.seat, 0)
         game.given[decision.seat] = reply.answer, Sample(
             query, action, decision.role, decision.seat, decision.step, decision.occurrence,
-            adapter=one.adapter, written=reply.written, attempt=len(decision.failed),
+            paid=paid, adapter=one.adapter, written=reply.written, attempt=len(decision.failed),
+            limit=self._room(one) if reply.written is not None else 0,
         )  # fmt: skip
         return self._move(one.number)
 
@@ -232,8 +284,27 @@ class _Games:
 def _step(game: _Game, given: Mapping[str, _Given]) -> None:
     """Answers all decisions of a game, and notes what each reply of the policy came to."""
     episode = game.episode
+    moves = {_key(one): given[one.seat][0] for one in episode.decisions}
+    game.moves |= moves
+    point = None
+    if game.keeps_points:
+        point = DecisionPoint(episode.fork(), {seat: reply for seat, (reply, _) in given.items()})
     seats, known = [one.seat for one in episode.decisions], len(episode.mistakes)
     episode.step({seat: given[seat][0] for seat in seats})
     failed = {m.decision.seat: m.failure for m in episode.mistakes[known:]}
     own: Iterable[Sample | None] = [given[seat][1] for seat in seats]
-    game.samples += [one._replace(invalid=failed.get(one.seat)) for one in own if one is not None]
+    game.samples += [
+        one._replace(invalid=failed.get(one.seat), point=point) for one in own if one is not None
+    ]
+
+
+def _key(decision: Decision) -> Moved:
+    return decision.seat, decision.step, decision.occurrence, len(decision.failed)
+
+
+def _fits(decision: Decision, reply: Action | str | ParseFailure) -> bool:
+    """Whether a reply to another decision may be given to this one. A text may always be: whether
+    it is valid, the game says."""
+    from gamedsl.runtime import Action
+
+    return not isinstance(reply, Action) or reply.name in decision.legal

@@ -32,6 +32,10 @@ class Place(NamedTuple):
     legal: tuple[str, ...]
 
 
+Moved = tuple[str, str, int, int]
+"""The key of a reply in a game: its seat, step and occurrence, and how often it was refused."""
+
+
 class DecisionPoint(NamedTuple):
     """An episode that waits for decisions, not to be moved, and the move that each seat made."""
 
@@ -46,7 +50,8 @@ class Sample(NamedTuple):
     scored; `written` holds the tokens of a written reply. Samples of one `deal` have all of chance
     so far in common, beside their group's. `paid` is the reward that the seat had before. `point`
     is the decision itself, where alternatives can be played from it. `invalid` says why the reply
-    was refused; the seat then earns the cost of an invalid reply, and nothing else.
+    was refused; the seat then earns the cost of an invalid reply, and nothing else. `limit` is the
+    most tokens that its written part might have had.
     """
 
     query: int | None
@@ -62,6 +67,7 @@ class Sample(NamedTuple):
     written: Generated | None = None
     attempt: int = 0
     invalid: ParseFailure | None = None
+    limit: int = 0
 
     @property
     def scored(self) -> tuple[int, int]:
@@ -82,6 +88,8 @@ class Trajectory:
     episode: Episode
     row: int | None = None
     """The number of its row, where rows are drawn by success (`gamedsl.train.rows`)."""
+    moves: Mapping[Moved, Action | str | ParseFailure] = field(default_factory=dict)
+    """All replies of a game that was played by itself."""
 
 
 @dataclass
@@ -95,11 +103,25 @@ class Batch:
     points: list[tuple[Decision, Episode]] = field(default_factory=list)
     """The decision at which each query was first asked, with its episode."""
     step: int = 0
+    set_aside: list[Trajectory] = field(default_factory=list)
+    """Games of groups without signal, in whose place others were played: they count in measures of
+    play, and not in the update."""
+    round: int = 0
+    """How often groups were set aside so far."""
     lineups: list[Lineup] = field(default_factory=list)
     """The opponents of each group; empty where the policy plays all games against itself."""
     tokens: int = 0
     """Distinct tokens that were scored for these games."""
     _index: dict[Query, int] = field(default_factory=dict)
+
+    @property
+    def played(self) -> list[Trajectory]:
+        """All games, those that were set aside too."""
+        return [*self.trajectories, *self.set_aside]
+
+    def purpose(self, name: str) -> str:
+        """Returns what random numbers are for: others in each round of play."""
+        return f"{name}, again {self.round}" if self.round else name
 
     def lineup(self, trajectory: Trajectory) -> Lineup:
         """Returns the opponents of a trajectory."""

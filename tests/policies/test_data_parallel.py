@@ -12,7 +12,14 @@ import torch
 from gamedsl.policies.base import Message, Policy, Query
 from gamedsl.policies.data_parallel import SharedSession, in_parallel
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.generation import Generated, Request, TokenRow, Writing, join_turns
+from gamedsl.policies.generation import (
+    Generated,
+    Request,
+    TokenEntropy,
+    TokenRow,
+    Writing,
+    join_turns,
+)
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.process_group import (
@@ -118,6 +125,25 @@ def test_scores_and_gradients_of_tokens(size: int, told: bool) -> None:
     expected, gradients = act(_policy())
     for found, added in in_processes(size, lambda group: act(_shared(group))):
         assert all(torch.allclose(a, b, atol=1e-5) for a, b in zip(found, expected, strict=True))
+        _check_gradients(added, gradients)
+
+
+@SIZES
+def test_entropies_of_tokens(size: int) -> None:
+    rows = _rows()
+    (weight_T,) = _weights([sum(len(row.positions) for row in rows)])
+
+    def act(policy: Writing) -> tuple[torch.Tensor, torch.Tensor, list[torch.Tensor | None]]:
+        entropy, measured = TokenEntropy(weight_T), TokenEntropy(torch.zeros_like(weight_T))
+        policy.token_backward(rows, [torch.zeros(len(row.positions)) for row in rows], entropy)
+        policy.token_log_probs(rows, measured)
+        assert torch.equal(entropy.most_T, measured.most_T)
+        return entropy.found_T, measured.found_T, _gradients(policy)
+
+    trained, measured, gradients = act(_policy())
+    for found, seen, added in in_processes(size, lambda group: act(_shared(group))):
+        assert torch.allclose(found, trained, atol=1e-5)
+        assert torch.allclose(seen, measured, atol=1e-5)
         _check_gradients(added, gradients)
 
 

@@ -14,7 +14,7 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.resolve import override, resolve
-from gamedsl.recipe.table import Recipe
+from gamedsl.recipe.table import Overlong, Recipe
 from gamedsl.runs.record_fields import shape_of
 from gamedsl.runtime import Game
 from gamedsl.train import checkpoint
@@ -125,6 +125,7 @@ def weighed(
     """The sums of a batch's advantages, with `samples` and `void`; all roles are trained, and all
     learn unless said. `kept`: from the steps before."""
     given = {"baseline": "mean", "scale": "none", "compare": "turn", "credit": "own", **settings}
+    given |= {"baseline_rate": 0.1, "overlong": Overlong(0, 0.2)}
     given["part"] = lambda role: SimpleNamespace(learns=True)
     advantages = Advantages(SimpleNamespace(**given), alternatives)
     if kept is not None:

@@ -15,7 +15,7 @@ from gamedsl.runtime import Game
 from gamedsl.train.advantages import Advantage, Advantages, Weighed
 from gamedsl.train.estimators import ActionSums, Experience
 from gamedsl.train.loop import train
-from gamedsl.train.losses import TokenBatch, descend, surrogate
+from gamedsl.train.losses import Pulls, TokenBatch, descend, surrogate
 from gamedsl.train.methods.base import Learner
 from gamedsl.train.reference import Reference
 from gamedsl.train.runfolder import RunFolder, create
@@ -71,4 +71,4 @@ def learn(
         return learner.idle(step)
     batch = Batch(queries=list(queries), step=step)
     found = Experience(step, batch, (), ActionSums([], [], [], 0), advantages)
-    return descend(learner, surrogate(learner, found), found)
+    return descend(learner, surrogate(learner, found, Pulls()), found)

@@ -10,7 +10,7 @@ import torch
 
 from gamedsl.train.bundles import Bundles
 from gamedsl.train.estimators import ActionSums
-from gamedsl.train.losses import backward, objective
+from gamedsl.train.losses import Clip, backward, objective
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
 from gamedsl.train.reference import Reference
@@ -37,7 +37,7 @@ def test_on_policy_it_is_the_policy_gradient() -> None:
 def test_clipping_by_hand() -> None:
     # The first action's ratio is 1.6, the second's 0.4; both are outside 1 +- 0.2.
     now = torch.tensor([0.8, 0.2]).log().requires_grad_()
-    loss = objective([HALF], weights([1, 2], [-4, -8], [2, 2]), clip=0.2)([now])
+    loss = objective([HALF], weights([1, 2], [-4, -8], [2, 2]), clip=Clip(0.2, 0.2))([now])
     gained = 1 * 1.2 + 2 * 0.4  # min(ratio, 1.2)
     lost = -4 * 1.6 - 8 * 0.8  # max(ratio, 0.8)
     assert loss.item() == pytest.approx(-(gained + lost) / 4)

@@ -256,7 +256,8 @@ def test_advantages_are_within_a_group_and_a_question(compiled: Callable[[str], 
 
 
 @pytest.mark.parametrize(
-    "setting", [("method", "magnet"), ("kl", 0.1), ("expert.keep", 0.5), ("warm_up.rounds", 2)]
+    "setting",
+    [("method", "magnet"), ("prior", "uniform"), ("expert.keep", 0.5), ("warm_up.rounds", 2)],
 )
 def test_what_is_for_closed_decisions_is_refused(
     compiled: Callable[[str], Game], setting: tuple[str, Any]

@@ -85,7 +85,9 @@ class Expert:
             return -(wanted_L.to(played_L) * played_L).sum() / total
 
         labels = LabelLoss(learner, [query for query, _ in examples], loss)
-        return descend(learner, labels, experience) | {"examples": total}
+        return descend(learner, [labels] * learner.recipe.inner_steps, experience) | {
+            "examples": total
+        }
 
     def state(self) -> dict[str, Any]:
         return {}

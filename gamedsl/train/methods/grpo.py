@@ -21,18 +21,15 @@ class Grpo:
         self._floor = EntropyFloor(learner.recipe.entropy_floor)
 
     def update(self, experience: Experience) -> Record:
-        from gamedsl.train.losses import descend, surrogate
+        from gamedsl.train.losses import Pulls, descend, surrogate
 
-        learner, recipe, queries = self._learner, self._learner.recipe, experience.queries
-        played = learner.played([learner.scorer.log_pi(query) for query in queries])
-        loss = surrogate(
-            learner,
-            experience,
-            kl=recipe.kl,
-            entropies=self._floor.weights(played, experience.sums),
-            reference_A=learner.reference.log_pi(queries) if recipe.kl else None,
-        )
-        return descend(learner, loss, experience)
+        learner, kl = self._learner, self._learner.recipe.kl
+        pulls = Pulls(
+            kl, floor=self._floor,
+            options=learner.reference.log_pi if kl else None,
+            tokens=learner.reference.token_log_pi if kl else None,
+        )  # fmt: skip
+        return descend(learner, surrogate(learner, experience, pulls), experience)
 
     def state(self) -> dict[str, Any]:
         return {"stake": self._floor.stake}
@@ -44,5 +41,8 @@ class Grpo:
 METHOD = MethodSpec(
     doc="policy gradients as they are",
     start=Grpo,
-    reads=("clip", "max_grad_norm", "max_change", "scale", "baseline", "compare", "credit"),
-)
+    reads=(
+        "clip", "clip_high", "dual_clip", "ratio", "length_norm", "minibatches",
+        "max_grad_norm", "max_change", "scale", "baseline", "compare", "credit",
+    ),
+)  # fmt: skip

@@ -23,6 +23,11 @@ from gamedsl.recipe.table import LARGE, MOST_STEPS
 from gamedsl.storage.shapes import NUMBER
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import torch
+
+    from gamedsl.policies.base import Query
     from gamedsl.train.estimators import Experience
     from gamedsl.train.methods.base import Learner, Record
 
@@ -65,21 +70,18 @@ class MagnetGrpo:
         )  # fmt: skip
 
     def update(self, experience: Experience) -> Record:
-        from gamedsl.train.losses import descend, surrogate
+        from gamedsl.train.losses import Pulls, descend, surrogate
         from gamedsl.train.optimizer import between
 
-        learner, recipe, queries = self._learner, self._learner.recipe, experience.queries
+        learner, recipe = self._learner, self._learner.recipe
         weight = between(self._settings.weight, experience.step, recipe.steps)
-        played = learner.played([learner.scorer.log_pi(query) for query in queries])
-        loss = surrogate(
-            learner,
-            experience,
-            kl=weight,
-            entropies=self._floor.weights(played, experience.sums),
+
+        def magnet(queries: Sequence[Query]) -> list[torch.Tensor]:
             # `surrogate` takes scores before the temperature
-            reference_A=[recipe.temperature * row for row in self._magnet.log_rho(queries)],
-        )
-        record = descend(learner, loss, experience)
+            return [recipe.temperature * row for row in self._magnet.log_rho(queries)]
+
+        pulls = Pulls(weight, magnet, floor=self._floor)
+        record = descend(learner, surrogate(learner, experience, pulls), experience)
         if self._magnet.due(experience.step):
             self._magnet.move()
         return record | {"magnet_weight": weight}
@@ -96,7 +98,10 @@ METHOD = MethodSpec(
     doc="with a pull to a magnet, which holds mixed policies open",
     start=MagnetGrpo,
     settings={"magnet": MagnetSettings},
-    reads=("clip", "max_grad_norm", "max_change", "scale", "baseline", "compare", "credit"),
+    reads=(
+        "clip", "clip_high", "dual_clip", "minibatches", "max_grad_norm", "max_change", "scale",
+        "baseline", "compare", "credit",
+    ),
     defaults={"games": 4096, "lr_schedule": "linear", "betas": (0, 0.999), "group_by": "deal"},
     conflicts=(
         Conflict(

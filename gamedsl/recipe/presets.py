@@ -1,0 +1,73 @@
+"""Presets: published variants of GRPO by name, as defaults of settings.
+
+A preset changes defaults alone: a setting that the user gives wins over it, and `--dry-run` shows
+what all of it comes to. What does not fit a game is reported at the preset.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Preset:
+    """A published variant: its paper, what distinguishes it, and its defaults of settings, as users
+    write them."""
+
+    paper: str
+    doc: str
+    settings: Mapping[str, Any]
+
+
+_BY_DEVIATION = {"scale": "group", "allow": ("group_std",)}
+"""Division by each group's deviation, which the user of such a preset knows to move equilibria."""
+
+PRESETS: Mapping[str, Preset] = {
+    "grpo": Preset(
+        "Shao et al. 2024, DeepSeekMath",
+        "advantages over each group's deviation, each reply averaged over its own length, and a"
+        " pull to the start",
+        {**_BY_DEVIATION, "length_norm": "reply", "clip": 0.2, "kl": 0.04},
+    ),
+    "dr_grpo": Preset(
+        "Liu et al. 2025, Understanding R1-Zero-like training",
+        "advantages as they are, and the same weight for every token",
+        {"scale": "none", "length_norm": "limit", "clip": 0.2, "kl": 0},
+    ),
+    "dapo": Preset(
+        "Yu et al. 2025, DAPO",
+        "a higher upper clip, groups without signal played anew, a soft penalty on long replies,"
+        " and one mean over all tokens",
+        {
+            **_BY_DEVIATION, "length_norm": "step", "clip": 0.2, "clip_high": 0.28, "kl": 0,
+            "dynamic_sampling": 3, "overlong.penalty": 1, "overlong.share": 0.2,
+        },
+    ),
+    "gspo": Preset(
+        "Zheng et al. 2025, Group sequence policy optimization",
+        "one ratio for each reply, clipped within ten-thousandths, over four minibatches",
+        {
+            **_BY_DEVIATION, "ratio": "sequence", "clip": 0.0003, "clip_high": 0.0004,
+            "minibatches": 4, "kl": 0,
+        },
+    ),
+    "spiral_rae": Preset(
+        "Liu et al. 2025, SPIRAL",
+        "a running mean for each role in place of groups, with a memory of about twenty steps",
+        {
+            "baseline": "running", "baseline_rate": 0.05, "scale": "none", "length_norm": "limit",
+            "kl": 0,
+        },
+    ),
+    "mgrpo": Preset(
+        "Hong et al. 2025, M-GRPO",
+        "an adapter for each role, and advantages relative to all turns of the same role, over"
+        " their deviation",
+        {
+            **_BY_DEVIATION, "adapters": "per_role", "compare": "role", "length_norm": "reply",
+            "kl": 0,
+        },
+    ),
+}  # fmt: skip

@@ -1,0 +1,140 @@
+"""Settings of closed games in games in words: learning in turn, levels, credit, the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+
+import gamedsl
+from gamedsl.runtime import Action, Game
+from gamedsl.train.credit import Redraws
+from gamedsl.train.curriculum import climb
+from gamedsl.train.rollout import play
+from gamedsl.train.runfolder import create
+from gamedsl.train.seats import SeatAssignment
+from gamedsl.train.sessions import Sessions
+from tests.train import in_words
+
+TWO = """
+game: two
+roles: [first, second]
+turns:
+  - {role: first, choose: one, from: [heads, tails]}
+  - {role: second, choose: two, from: [heads, tails]}
+payoffs:
+  first: 1 if one == heads else 0
+  second: 1 if two == heads else 0
+respond: {form: tag, think: 4, at_limit: close}
+"""
+GIVE = """
+game: give
+roles: [ann, bob]
+turns:
+  - {role: ann, choose: a, from: [give, keep]}
+  - {role: bob, choose: b, from: [give, keep]}
+payoffs:
+  ann: (2 if a == give else 0) + (2 if b == give else 0) - (3 if a == give else 0)
+  bob: (2 if a == give else 0) + (2 if b == give else 0) - (3 if b == give else 0)
+respond: {form: tag, think: 4, at_limit: close}
+"""
+LEVELS = """
+game: levels
+params: {prize: 1}
+roles: [guesser]
+turns:
+  - {role: guesser, choose: guess, from: [heads, tails]}
+payoffs: prize if guess == heads else 0
+respond: {form: tag, think: 4, at_limit: close}
+"""
+
+
+def test_roles_learn_in_turns(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    """The adapter of the role whose turn it is not stays as it is, to the last bit."""
+    game = compiled(TWO)
+    given = {"adapters": "per_role", "learn__who": "rotate", "learn__every": 1}
+    recipe = in_words.recipe_of(game, steps=1, lr=0.01, games=32, temperature=4, **given)
+    start = in_words.opened(game, recipe)
+    run, policy = in_words.run_of(game, recipe, tmp_path / "run")
+    assert run.records()[1]["learning"] == ["first"]
+    moved = {
+        name: any(
+            not torch.equal(before, after)
+            for before, after in zip(start.parameters(name), policy.parameters(name), strict=True)
+        )
+        for name in ("first", "second")
+    }
+    assert moved == {"first": True, "second": False}
+
+
+def test_the_weakest_role_learns(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    game = compiled(TWO)
+    given = {"adapters": "per_role", "learn__who": "weakest", "learn__every": 1}
+    recipe = in_words.recipe_of(game, steps=2, games=16, **given)
+    for record in in_words.steps_of(game, recipe, tmp_path / "run"):
+        added = record["contributions"]
+        assert record["learning"] == [min(("first", "second"), key=added.__getitem__)]
+
+
+def test_levels_go_up(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    game = compiled(LEVELS)
+    given = {"curriculum__param": "prize", "curriculum__levels": [1, 2], "curriculum__over": 1,
+             "curriculum__at": 0.01, "curriculum__held_out": [3]}  # fmt: skip
+    recipe = in_words.recipe_of(game, steps=3, **given)
+    policy = in_words.opened(game, recipe)
+    run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
+    assert climb(game, recipe, run, policy, load=gamedsl.load).finished
+    records = run.records()
+    assert [one["level"] for one in records if "level" in one] == [1, 1, 2, 2]
+    assert 0 <= records[-1]["held_out"]["3"]["success"] <= 1
+
+
+def test_difference_credits_what_a_reply_did(compiled: Callable[[str], Game]) -> None:
+    """Giving costs the giver 3 and brings both 2: it adds one half to the mean, whatever the other
+    does, so its advantage is one half times the share of the others drawn that kept."""
+    game = compiled(GIVE)
+    recipe = in_words.recipe_of(game, credit="difference", replays=4)
+    policy = in_words.opened(game, recipe)
+    seating = SeatAssignment(game.ir, recipe)
+    env = game.env(tokenizer=policy.tokenizer)
+    batch = play(env, Sessions(policy), recipe, 1, seating)
+    samples = list(batch.samples)
+    found = Redraws(recipe, Sessions(policy), seating).advantages(batch, samples)
+    assert len({abs(amount) for amount in found}) > 1
+    for (number, sample), amount in zip(samples, found, strict=True):
+        moves = batch.trajectories[number].moves
+        took = next(reply for key, reply in moves.items() if key[0] == sample.seat)
+        assert isinstance(took, Action)
+        quarters = amount / 0.125
+        assert quarters == pytest.approx(round(quarters))
+        assert (0 <= quarters <= 4) if took.name == "give" else (-4 <= quarters <= 0)
+
+
+def test_own_credit_has_the_value_of_the_state(compiled: Callable[[str], Game]) -> None:
+    """By redrawing the mean advantage of a reply is its worth less the mean of the policy's: here
+    of guesses that earn 1 or 0, as often as each is drawn."""
+    game = compiled(LEVELS)
+    recipe = in_words.recipe_of(game, credit="counterfactual", replays=64, games=8)
+    policy = in_words.opened(game, recipe)
+    seating = SeatAssignment(game.ir, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1, seating)
+    samples = list(batch.samples)
+    found = Redraws(recipe, Sessions(policy), seating).advantages(batch, samples)
+    earned = [batch.trajectories[number].episode.rewards["guesser"] for number, _ in samples]
+    values = [float(reward) - amount for reward, amount in zip(earned, found, strict=True)]
+    assert max(values) - min(values) < 0.35
+    odds = [float(log_pi[0].exp()) for log_pi in policy.log_probs(batch.queries)]
+    assert 0.1 < sum(values) / len(values) < 0.99
+    assert sum(values) / len(values) == pytest.approx(sum(odds) / len(odds), abs=0.1)
+
+
+def test_team_credit_in_words_is_the_mean(compiled: Callable[[str], Game]) -> None:
+    game = compiled(GIVE)
+    recipe = in_words.recipe_of(game, credit="team", baseline="none")
+    policy = in_words.opened(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1)
+    for one in in_words.weighed(batch, recipe, {"ann", "bob"}).advantages:
+        rewards = batch.trajectories[one.trajectory].episode.rewards.values()
+        assert one.amount == pytest.approx(float(sum(rewards)) / 2)
