@@ -13,6 +13,7 @@ from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
 from gamedsl.storage.writer import write_output
 from gamedsl.tables.text import plural
+from gamedsl.view.conversation import conversation_of, text_of
 
 if TYPE_CHECKING:
     from gamedsl.players.base import Player
@@ -63,7 +64,7 @@ class Plays:
         """Return an episode as `gamedsl replay` prints it: each move, and who saw what. IndexError
         for a number that there is not."""
         (transcript,) = read(dump(self.episodes[number]))
-        return replay(self.game, transcript, self.episodes[number].env).text
+        return text_of(conversation_of(replay(self.game, transcript, self.episodes[number].env)))
 
     def save(self, path: str | Path) -> Path:
         """Write the transcripts as JSON lines, which `gamedsl replay` reads, and return the path.

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -161,7 +162,7 @@ class _Play:
                          lambda d, e: self._undo(session, console, d)),
                 "quit": ("save and leave", _leave),
             },
-            hand_over=len(self.table.people) > 1,
+            hand_over=len(self.table.people) > 1, draw=_drawn,
         )  # fmt: skip
         self._welcome(console)
         try:
@@ -279,6 +280,19 @@ def _free(folder: Path, stem: str) -> Path:
         if not path.exists():
             return path
     raise AssertionError("numbers do not end")
+
+
+def _drawn(episode: Episode, seat: str) -> str:
+    """Returns the boards and hands that a seat sees; empty where it sees none."""
+    from gamedsl.tables.text import rendered
+    from gamedsl.view.game.scene import scene_of
+
+    scene, width = scene_of(episode, seat), shutil.get_terminal_size((80, 24)).columns
+    if not scene.is_drawn:
+        return ""
+    colour, encoding = use_colour(sys.stdout), sys.stdout.encoding
+    lines = scene.lines(width)
+    return rendered(lines, colour=colour, encoding=encoding)
 
 
 def _leave(decision: Decision, episode: Episode) -> str:

@@ -1,6 +1,7 @@
-"""`gamedsl replay`: holds a transcript against the game and prints it for people.
+"""`gamedsl replay`: holds a transcript against the game, and prints it as a conversation.
 
-Every episode of the file is played again. A disagreement is one line on the error stream, with the
+Every episode of the file is played again. On a terminal the seats have colours, where rich is
+installed; elsewhere the lines are plain. A disagreement is one line on the error stream, with the
 transcript's line, and a second with the remedy, where there is one; the exit code is then 1.
 """
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
     from gamedsl.runtime.game import Game
     from gamedsl.runtime.transcripts import Transcript
+    from gamedsl.view.conversation import Conversation
 
 HELP = (
     "Verify a transcript against a game and print it. FILE is a path or the name of a shipped "
@@ -30,6 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
     parser.add_argument("transcript", metavar="TRANSCRIPT", type=Path, help="JSON lines")
     add_params(parser, " (default: as the transcript says)")
+    parser.add_argument("--prompts", action="store_true", help="print what each seat was sent, too")
     parser.add_argument("--quiet", action="store_true", help="print the last line only")
 
 
@@ -121,13 +124,30 @@ class _Library:
 
 def _verified(env: Env, game: Game, transcript: Transcript, args: argparse.Namespace) -> bool:
     from gamedsl.runtime.replay import replay
+    from gamedsl.view.conversation import conversation_of
 
     played = replay(game, transcript, env)
     if not args.quiet:
-        print("\n".join(map(escaped, played.text.split("\n"))) + "\n")
+        _print(conversation_of(played), prompts=args.prompts)
     for fault in played.faults:
         _complain(args.transcript, fault.line, str(fault), fault.help)
     return not played.faults
+
+
+def _print(talk: Conversation, *, prompts: bool) -> None:
+    from gamedsl.view.conversation import print_conversation, text_of
+
+    if use_colour(sys.stdout):
+        try:
+            from rich.console import Console
+        except ImportError:
+            pass  # rich comes with an extra; the lines say the same
+        else:
+            console = Console(highlight=False)
+            print_conversation(talk, console, prompts=prompts)
+            console.print()
+            return
+    print(text_of(talk, prompts=prompts) + "\n")
 
 
 def _complain(path: Path, line: int, message: str, help: str = "") -> None:

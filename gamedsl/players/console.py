@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from gamedsl.ir.types import Type
     from gamedsl.runtime import Action, Decision, Env, Episode
 
+Draw = Callable[["Episode", str], str]
+"""Returns what a seat sees, drawn; empty where words say it better."""
+
 Command = Callable[["Decision", "Episode"], str]
 """What a word that is no move does; it returns the text to print."""
 
@@ -63,12 +66,14 @@ class Console:
     """Talks to people over two streams, for any number of seats.
 
     `commands` are words that are no moves, with what each is for. `hand_over` waits for a line
-    before another seat reads what it may know; the screen is cleared, where there is one.
+    before another seat reads what it may know; the screen is cleared, where there is one. `draw`
+    draws boards and hands, which may have colours.
     """
 
     def __init__(
         self, env: Env, lines: TextIO, out: TextIO, *, colour: bool = False,
         commands: Mapping[str, tuple[str, Command]] | None = None, hand_over: bool = False,
+        draw: Draw | None = None,
     ) -> None:  # fmt: skip
         self.text = SeatText(env)
         self._lines, self._out, self._colour = lines, out, colour
@@ -79,6 +84,7 @@ class Console:
             **(commands or {}),
         }
         self._hand_over = hand_over
+        self._draw = draw
         self._told: dict[str, int] = {}
         """The number of events that each seat has been told of."""
         self._reader = ""
@@ -89,7 +95,9 @@ class Console:
         lines, and whatever a command raises."""
         self._turn_to(decision.seat)
         self.print_news(decision.seat, episode)
-        if situation := self.text.situation(decision, episode):
+        if drawn := self._draw(episode, decision.seat) if self._draw else "":
+            print(drawn, file=self._out)
+        elif situation := self.text.situation(decision, episode):
             self.print(situation)
         if question := self.text.question(decision):
             self.print(question, "strong")

@@ -9,10 +9,8 @@ nothing.
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -22,7 +20,7 @@ from gamedsl.ir.game import Rows
 from gamedsl.ir.rows import holds_out
 from gamedsl.prompting.events import SILENCE, Event, known
 from gamedsl.prompting.labels import draw_labels
-from gamedsl.prompting.replies import JSON_FORMS, REASONS, ParseFailure, split_thought
+from gamedsl.prompting.replies import REASONS, ParseFailure
 from gamedsl.runtime.decision import Action, Decision
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.episode import Episode
@@ -37,7 +35,6 @@ from gamedsl.runtime.transcripts import (
     Transcript,
     params_as_data,
 )
-from gamedsl.storage.characters import escaped
 
 if TYPE_CHECKING:
     from gamedsl.runtime.decision import Decision
@@ -59,43 +56,23 @@ class Fault:
 
 @dataclass(frozen=True)
 class Move:
-    """A move, and the seats that were shown each of its events, in order."""
+    """A move that agreed with the game. `before` is the episode at which it was made, to be forked
+    and never moved; `told` are the new events, each with the seats that saw it, in order."""
 
-    headline: str
-    told: tuple[tuple[tuple[str, ...], str], ...]
-    said: tuple[str, ...] = ()
-    """The events of `told` that are what the headline says."""
+    happening: Happening
+    before: Episode
+    told: tuple[tuple[tuple[str, ...], Event], ...]
 
 
 @dataclass(frozen=True)
 class Replay:
-    """A transcript played again, as far as it agrees with the game."""
+    """A transcript played again, as far as it agrees with the game. `gamedsl.view.conversation`
+    shows it to people."""
 
     transcript: Transcript
     episode: Episode
     moves: tuple[Move, ...]
     faults: tuple[Fault, ...] = field(default=())
-
-    @property
-    def text(self) -> str:
-        """The replay as text: each move, and the events that seats were shown."""
-        head = self.transcript.head
-        lines = [f"{self.episode.env.ir.name}, run seed {head['run_seed']}, seed {head['seed']}"]
-        width = len(str(len(self.moves)))
-        everyone = self.episode.env.ir.everyone
-        for number, move in enumerate(self.moves, start=1):
-            lines += indented(f"{number:>{width}}  {move.headline}", width + 2)
-            for seats, event in move.told:
-                who = "all" if seats == everyone else ", ".join(seats)
-                heard = f"to {who}" if event in move.said else f"{who}: {event}"
-                lines.append(f"{' ' * width}      {heard}")
-            if not move.told:
-                lines.append(f"{' ' * width}      nobody is told")
-        if self.episode.done:
-            lines.append(f"payoffs: {_amounts(self.episode.payoffs)}")
-            if self.episode.rewards != self.episode.payoffs:
-                lines.append(f"rewards: {_amounts(self.episode.rewards)}")
-        return "\n".join(lines)
 
 
 class DisagreementError(Exception):
@@ -124,15 +101,15 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
         faults = (*faults, Fault(str(error), transcript.given[0].line))
     if faults:
         return Replay(transcript, episode, (), faults)
-    moves, thoughts = list[Move](), Thoughts(head)
+    moves = list[Move]()
     for number, happening in enumerate(transcript.happenings, start=1):
-        before = _observations(episode)
+        before = episode.fork()
         try:
-            headline, said = _play(episode, happening, head.get("mistakes"), thoughts)
+            _play(episode, happening)
         except (DisagreementError, EvaluationError) as error:
             fault = Fault(str(error), happening.line, number)
             return Replay(transcript, episode, tuple(moves), (fault,))
-        moves.append(Move(headline, _new_observations(before, _observations(episode)), said))
+        moves.append(Move(happening, before, _new_observations(before, episode)))
     faults = tuple(_end_faults(episode, transcript))
     if retold.unused and not faults:
         message = "the transcript tells what functions gave that the game does not call"
@@ -222,46 +199,40 @@ def _wrong_amounts(what: str, here: Any, there: Any, result: Result) -> Iterator
         )
 
 
-Headline = tuple[str, tuple[str, ...]]
-"""The text of a move, and the events that say no more than that."""
-
-
-def _play(episode: Episode, happening: Happening, mistakes: Any, thoughts: Thoughts) -> Headline:
-    """Makes one move, after the invalid replies that came before. Raises `DisagreementError` where
-    the game does not allow it."""
+def _play(episode: Episode, happening: Happening) -> None:
+    """Makes one move. Raises `DisagreementError` where the game does not allow it."""
     if episode.done:
         raise DisagreementError("the game is over here")
     match happening:
         case Drawn():
-            return _draw(episode, happening), ()
+            _draw(episode, happening)
         case Chosen():
-            return _choose(episode, happening, mistakes, thoughts)
+            _choose(episode, happening)
         case Failed():
-            return _fail(episode, happening, mistakes), ()
+            _fail(episode, happening)
 
 
 LISTED = 8
 """Names that a message lists."""
 
 
-def _draw(episode: Episode, happened: Drawn) -> str:
+def _draw(episode: Episode, happened: Drawn) -> None:
     if not episode.outcome_count:
         raise DisagreementError(f"chance draws nothing here: {_expected(episode)}")
     if (happened.step, happened.index) != episode.drawing:
-        wrong = _indexed(happened.step, happened.index)
+        wrong = indexed(happened.step, happened.index)
         raise DisagreementError(f"chance does not draw {wrong} here: {_expected(episode)}")
-    place = _indexed(*episode.drawing)
+    place = indexed(*episode.drawing)
     number = episode.outcome_named(happened.outcome)
     if number is not None:
-        outcome = episode.outcome(number)
         episode.draw(number)
-        return outcome_text(place, outcome.name, outcome.probability)
+        return
     count = episode.outcome_count
     names = _few([episode.outcome(number).name for number in range(min(count, LISTED))], count)
     raise DisagreementError(f"`{happened.outcome}` cannot be drawn for {place} here, only {names}")
 
 
-def _choose(episode: Episode, happened: Chosen, mistakes: Any, thoughts: Thoughts) -> Headline:
+def _choose(episode: Episode, happened: Chosen) -> None:
     asked, step, choices = episode.decisions, happened.step, happened.choices
     if episode.asked_step != step:
         raise DisagreementError(f"nobody chooses {step} here: {_expected(episode)}")
@@ -271,14 +242,6 @@ def _choose(episode: Episode, happened: Chosen, mistakes: Any, thoughts: Thought
     for decision in asked:
         _allowed(episode, decision, choices[decision.seat])
     episode.step({seat: Action(name) for seat, name in choices.items()})
-    lines = [line for d in asked for line in (*mistakes_text(mistakes, d), *thoughts.before(d))]
-    spoken = [d for d in asked if d.said is not None]
-    by_seat = {d.seat: open_reply_text(d, step, choices[d.seat]) for d in spoken}
-    lines += [headline for headline, _ in by_seat.values()]
-    lines += choices_text(
-        step, {seat: name for seat, name in choices.items() if seat not in by_seat}
-    )
-    return "\n".join(lines), tuple(event for _, event in by_seat.values() if event)
 
 
 def _allowed(episode: Episode, decision: Decision, name: str) -> None:
@@ -300,7 +263,7 @@ def _allowed(episode: Episode, decision: Decision, name: str) -> None:
         )
 
 
-def _fail(episode: Episode, happened: Failed, mistakes: Any) -> str:
+def _fail(episode: Episode, happened: Failed) -> None:
     asked = episode.decisions
     strangers = set(happened.failures) - {decision.seat for decision in asked}
     if strangers or not asked:
@@ -313,28 +276,17 @@ def _fail(episode: Episode, happened: Failed, mistakes: Any) -> str:
             raise DisagreementError(f"the game goes on where {seat} gives no valid reply")
     failures = happened.failures
     episode.forfeit({seat: ParseFailure(*failure) for seat, failure in failures.items()})
-    if not episode.env.ir.in_form:
-        return ", ".join(
-            f"{seat} gives no legal answer ({reason}: {text!r})"
-            for seat, (reason, text) in failures.items()
-        )
-    before = (d for d in asked if d.seat in failures)
-    lines = [
-        line for decision in before for line in mistakes_text(mistakes, decision, but_last=True)
-    ]
-    return "\n".join(
-        [*lines, *(failure_text(seat, *failure) for seat, failure in failures.items())]
-    )
 
 
 def _expected(episode: Episode) -> str:
     """Returns a description of what the game waits for."""
     if episode.chance:
-        return f"chance draws {_indexed(*episode.drawing)}"
+        return f"chance draws {indexed(*episode.drawing)}"
     return " and ".join(f"{d.seat} chooses {episode.asked_step}" for d in episode.decisions)
 
 
-def _indexed(step: str, index: Sequence[str]) -> str:
+def indexed(step: str, index: Sequence[str]) -> str:
+    """Returns a step of chance with the index that it draws for: `card[first]`."""
     return step + "".join(f"[{part}]" for part in index)
 
 
@@ -344,132 +296,17 @@ def _few(names: Sequence[str], count: int | None = None) -> str:
     return ", ".join(names[:LISTED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _observations(episode: Episode) -> dict[str, tuple[Event, ...]]:
-    return {seat: episode.seen(seat) for seat in episode.env.ir.everyone}
-
-
-def _new_observations(
-    before: dict[str, tuple[Event, ...]], after: dict[str, tuple[Event, ...]]
-) -> tuple[tuple[tuple[str, ...], str], ...]:
+def _new_observations(before: Episode, after: Episode) -> tuple[tuple[tuple[str, ...], Event], ...]:
     """Returns the new events, each with the seats that saw it."""
-    told: dict[tuple[str, int], list[str]] = {}
-    for seat, events in after.items():
+    told: dict[tuple[str, int], tuple[Event, list[str]]] = {}
+    for seat in after.env.ir.everyone:
         times: dict[str, int] = {}
-        for event in events[len(before[seat]) :]:
+        for event in after.seen(seat)[len(before.seen(seat)) :]:
             text = known((event,))
             times[text] = times.get(text, 0) + 1
-            told.setdefault((text, times[text]), []).append(seat)
-    return tuple((tuple(seats), text) for (text, _), seats in told.items())
+            told.setdefault((text, times[text]), (event, []))[1].append(seat)
+    return tuple((tuple(seats), event) for event, seats in told.values())
 
 
 def _amounts(amounts: Any) -> str:
     return ", ".join(f"{s} {'void' if a is None else a}" for s, a in amounts.items()) or "none"
-
-
-LONG = 60
-"""Letters that an outcome of chance may have in its line."""
-
-
-def open_reply_text(decision: Decision, step: str, name: str) -> tuple[str, str]:
-    """Returns the text of an open reply, and the event that tells it whole."""
-    if name == SILENCE:
-        return f"{decision.seat} says nothing valid as {step}", ""
-    body = quoted("\n".join(_fields(name)) if _is_object(decision, name) else name)
-    return f"{decision.seat} says {step}:\n{body}", known((Event(step, 0, decision.seat, name),))
-
-
-def outcome_text(place: str, name: str, probability: Any) -> str:
-    """Returns the text of an outcome of chance."""
-    if len(name) <= LONG and "\n" not in name:
-        return f"chance draws {place} = {name} ({probability})"
-    return f"chance draws {place} ({probability}):\n{quoted(name)}"
-
-
-def mistakes_text(mistakes: Any, decision: Decision, but_last: bool = False) -> list[str]:
-    """Returns the texts of the invalid replies to a decision, in order, from the `mistakes` of a
-    header, which may be any value. `but_last` leaves the last one out."""
-    found = _invalid(mistakes, decision)
-    return [failure_text(decision.seat, str(one.get("reason")), one["text"])
-            for one in found[: len(found) - but_last]]  # fmt: skip
-
-
-class Thoughts:
-    """The thoughts before closed decisions, from the `replies` of a header."""
-
-    def __init__(self, head: Mapping[str, Any]) -> None:
-        self._mistakes = head.get("mistakes")
-        self._texts: dict[tuple[str, str], deque[str]] = defaultdict(deque)
-        replies = head.get("replies")
-        for one in replies if isinstance(replies, list) else ():
-            if not isinstance(one, dict):
-                continue
-            seat, step, text = (one.get(key) for key in ("seat", "step", "text"))
-            if isinstance(seat, str) and isinstance(step, str) and isinstance(text, str):
-                self._texts[seat, step].append(text)
-
-    def before(self, decision: Decision) -> list[str]:
-        """Returns the text of the thought before a choice; each reply is shown once."""
-        texts = self._texts[decision.seat, decision.step]
-        if decision.said is not None or len(decision.legal) == 1:
-            return []
-        tries = len(_invalid(self._mistakes, decision))
-        for _ in range(min(tries, len(texts))):
-            texts.popleft()
-        costs = decision.env.ir.costs
-        if not texts or tries > costs[decision.seat].retry:
-            return []
-        split = split_thought(texts.popleft())
-        if isinstance(split, ParseFailure) or not split[0]:
-            return []
-        return [f"{decision.seat} thinks:\n{quoted(split[0])}"]
-
-
-def _invalid(mistakes: Any, decision: Decision) -> list[dict[str, Any]]:
-    """Returns the invalid replies to a decision."""
-    place = (decision.seat, decision.step, decision.occurrence)
-    return [
-        one for one in (mistakes if isinstance(mistakes, list) else ())
-        if isinstance(one, dict) and isinstance(one.get("text"), str)
-        and (one.get("seat"), one.get("step"), one.get("occurrence")) == place
-    ]  # fmt: skip
-
-
-def choices_text(step: str, choices: Mapping[str, str]) -> list[str]:
-    """Returns the text of closed choices at a step."""
-    made = {seat: name for seat, name in choices.items() if name != SILENCE}
-    lines = [f"{seat} chooses nothing as {step}" for seat in choices if seat not in made]
-    if made:
-        lines.append(", ".join(f"{seat} chooses {step} = {name}" for seat, name in made.items()))
-    return lines
-
-
-def failure_text(seat: str, reason: str, text: str) -> str:
-    """Returns the text of an invalid reply."""
-    why = REASONS.get(reason, reason)
-    return f"{seat} gives no valid reply: {why}" + (f":\n{quoted(text)}" if text.strip() else "")
-
-
-def quoted(text: str) -> str:
-    """Returns a text in lines that are marked as a quotation."""
-    return "\n".join(
-        f"| {escaped(line)}".rstrip() for line in text.replace("\t", "    ").split("\n")
-    )
-
-
-def indented(text: str, width: int) -> Sequence[str]:
-    """Returns a text whose lines after the first are indented by `width`; quoted lines are indented
-    further."""
-    first, *rest = text.split("\n")
-    return [first, *(" " * (width + 4 * line.startswith("|")) + line for line in rest)]
-
-
-def _is_object(decision: Decision, name: str) -> bool:
-    said = decision.said
-    return said is not None and said.form in (*JSON_FORMS, "either") and name.startswith("{")
-
-
-def _fields(name: str) -> list[str]:
-    return [
-        f"{field}: {value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)}"
-        for field, value in json.loads(name).items()
-    ]

@@ -38,7 +38,7 @@ path, line, rect, .open { stroke-width: 1; } path, line, .clear { fill: none; }
 .dot { stroke-dasharray: 1 3; stroke-linecap: round; }
 """
 _COLOURED = (
-    ("paper", "rect.paper, .open { fill: $; }"),
+    ("paper", "rect.paper, .open, text.over { fill: $; }"),
     ("ink", "text { fill: $; } .edge, .open, .frame { stroke: $; } .head { fill: $; }"),
     ("soft", "text.soft, tspan.soft { fill: $; } .lane { stroke: $; }"),
     ("rule", ".rule { stroke: $; }"),
@@ -181,6 +181,12 @@ def style_sheet() -> str:
     dark = {name: value for name, value in dark.items() if light[name] != value}
     rules = f"{_FORMS}{_rules(light)}\n"
     return rules + f"@media screen and (prefers-color-scheme: dark) {{\n{_rules(dark)}\n}}\n"
+
+
+def picture_rules() -> str:
+    """Returns the rules of pictures for the style sheet of a page: they hold inside of elements of
+    the class `picture` alone."""
+    return f".picture {{\n{style_sheet()}}}\n"
 
 
 def _rules(colours: dict[str, str]) -> str:

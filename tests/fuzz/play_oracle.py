@@ -21,6 +21,7 @@ from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
 from gamedsl.runtime.vectors import VectorTooLarge
+from gamedsl.view.conversation import conversation_of, text_of
 from tests.fuzz import Outcome
 
 PLAYS = 3
@@ -245,7 +246,7 @@ def _replies(game: Game, env: Env, random: Random, number: int) -> list[str]:
         return ["not replayed"]
     if again.faults or again.episode.payoffs != episode.payoffs:
         raise WrongError("disagreement", "replay", f"{again.faults}\n{dump(episode):.3000}")
-    assert again.text
+    assert text_of(conversation_of(again))
     return ["replayed"]
 
 

@@ -65,7 +65,7 @@ def test_call_runs_its_steps_for_its_caller(tmp_path: Path) -> None:
     assert episode.payoffs == {"agent": 1, "judge": 1}
     (transcript,) = read(dump(episode))
     again = replay(game, transcript)
-    assert not again.faults, again.text
+    assert not again.faults
     assert again.episode.payoffs == episode.payoffs
 
 

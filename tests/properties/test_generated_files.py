@@ -22,6 +22,7 @@ from gamedsl.diagnostics.codes import explain
 from gamedsl.diagnostics.render import render
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
+from gamedsl.view.conversation import conversation_of, text_of
 from tests.properties.strategies import game_files
 from tests.properties.walking import compiled, fault, finish, load, make, moves
 from tests.shipped import CLOSED
@@ -208,4 +209,4 @@ def test_a_transcript_is_replayed(text: str, number: int, random: Random, fails:
     assert again.episode.payoffs == episode.payoffs
     assert again.episode.rewards == episode.rewards
     assert again.episode.transcript["steps"] == episode.transcript["steps"]
-    assert again.text.count("\n") >= len(written.happenings)
+    assert text_of(conversation_of(again)).count("\n") >= len(written.happenings)

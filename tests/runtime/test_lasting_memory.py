@@ -13,6 +13,7 @@ from gamedsl.players.table import open_player
 from gamedsl.runtime import Episode, Game
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
+from gamedsl.view.conversation import conversation_of, text_of
 
 LIFE = """
 game: life
@@ -94,7 +95,7 @@ def test_transcripts_hold_the_memory_that_they_begin_with(game: Game) -> None:
     found = replay(game, transcript)
     assert not found.faults
     assert found.episode.memory["motto"] == "ann motto B"
-    assert "bob diary A" in found.text
+    assert "bob diary A" in text_of(conversation_of(found))
     (wrong,) = read(text.replace('"motto": "ann motto A"', '"moto": "ann motto A"'))
     (fault,) = replay(game, wrong).faults
     assert "`moto` does not last in `life`" in fault.message
