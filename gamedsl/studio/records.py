@@ -1,0 +1,113 @@
+"""Records of plays as workers read them: the point after some moves, advice there, and the review
+of a whole play."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.mcp.refusal import Refused
+from gamedsl.play.advice import Adviser, adviser_of
+from gamedsl.play.review import review
+from gamedsl.play.session import Moment
+from gamedsl.players.seat_text import SeatText
+from gamedsl.runtime import Action
+from gamedsl.runtime.replay import Replay, replay
+from gamedsl.runtime.transcripts import Chosen, Transcript, TranscriptError, read
+from gamedsl.storage.strict_json import write
+from gamedsl.studio.loading import load_game
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Episode, Game
+
+NO_ADVISER = "no solver advises here: the game is too large, or is played in words"
+
+
+class Advice:
+    """Advises on plays of games; the adviser of the last game is kept. All methods raise
+    Refused."""
+
+    def __init__(self) -> None:
+        self._last: tuple[str, Adviser | None] | None = None
+
+    def advise(
+        self, file: str, params: Mapping[str, str], record: Mapping[str, Any], seat: str
+    ) -> dict[str, Any]:
+        """Returns what a solver would play at the decision that a seat has at the end of a record,
+        and what each option is worth: `rows` of option, probability and worth."""
+        game = load_game(file, params)
+        adviser = self._adviser(game)
+        episode = episode_at(game, record, len(transcript_of(record).happenings))
+        decision = next((one for one in episode.decisions if one.seat == seat), None)
+        if decision is None or decision.said is not None:
+            raise Refused("you do not choose among options now", "ask when you do")
+        advice, text = adviser.advise(decision, episode), SeatText(episode.env)
+        rows = zip(decision.legal, advice.odds, advice.worth, strict=True)
+        return {
+            "source": adviser.source,
+            "rows": [[text.option(name), odds, float(worth)] for name, odds, worth in rows],
+        }
+
+    def review(
+        self, file: str, params: Mapping[str, str], record: Mapping[str, Any],
+        seats: Sequence[str],
+    ) -> dict[str, Any]:  # fmt: skip
+        """Returns what each choice of these seats cost: `rows` of seat, step, choice, best choice
+        and cost."""
+        game = load_game(file, params)
+        adviser = self._adviser(game)
+        played = played_again(game, transcript_of(record))
+        text = SeatText(played.episode.env)
+        found = review(list(_moments(played, seats)), adviser)
+        return {
+            "source": adviser.source,
+            "rows": [
+                [one.seat, one.step, text.option(one.chosen), text.option(one.best), one.cost]
+                for one in found
+            ],
+        }
+
+    def _adviser(self, game: Game) -> Adviser:
+        if self._last is None or self._last[0] != game.hash:
+            self._last = game.hash, adviser_of(game)
+        adviser = self._last[1]
+        if adviser is None:
+            raise Refused(NO_ADVISER, "play on without")
+        return adviser
+
+
+def transcript_of(record: Mapping[str, Any]) -> Transcript:
+    """Returns a transcript from its data, as `Episode.transcript` gives it. Raises Refused."""
+    try:
+        return next(read(write(record) + "\n"))
+    except (TranscriptError, StopIteration) as error:
+        raise Refused(f"this is no transcript: {error}", "name another file") from error
+
+
+def played_again(game: Game, transcript: Transcript) -> Replay:
+    """Returns a replay as far as it agrees with the game; of one that ends before the game, too.
+    Raises Refused where the transcript is of another game."""
+    played = replay(game, transcript)
+    if played.faults and not played.moves and transcript.happenings:
+        fault = played.faults[0]
+        raise Refused(str(fault), fault.help or "open it with the game's file of then")
+    return played
+
+
+def episode_at(game: Game, record: Mapping[str, Any], moves: int) -> Episode:
+    """Returns the point of a record after some moves, from which a play may go on. Raises
+    Refused."""
+    played = played_again(game, transcript_of(record))
+    points = (*played.positions, played.episode)
+    return points[min(moves, len(points) - 1)].resumed()
+
+
+def _moments(played: Replay, seats: Sequence[str]) -> Iterator[Moment]:
+    """The decisions of some seats among several options, with what they chose."""
+    for happening, episode in zip(played.transcript.happenings, played.positions, strict=False):
+        if not isinstance(happening, Chosen):
+            continue
+        asked = {d.seat for d in episode.decisions if len(d.legal) > 1 and d.seat in seats}
+        answers = {s: Action(name) for s, name in happening.choices.items() if s in asked}
+        if answers:
+            yield Moment(episode, answers)
