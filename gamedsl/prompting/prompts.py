@@ -324,6 +324,10 @@ class Prompter:
             return Part("form", tools_again(step), None)
         return Part("form", form_of(step, seat, self.ir.seats), None)
 
+    def rules(self, seat: str, book: LabelBook) -> str:
+        """Returns the rules as the prompts of a seat state them. Raises RenderError."""
+        return self._rules(seat, book).text
+
     def _rules(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "rules")
         if template is None:

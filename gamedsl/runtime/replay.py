@@ -75,8 +75,6 @@ class Replay:
     episode: Episode
     moves: tuple[Move, ...]
     faults: tuple[Fault, ...] = field(default=())
-    positions: tuple[Episode, ...] = field(default=(), repr=False, compare=False)
-    """Where each move was made: episodes to be forked, never moved."""
 
     @property
     def text(self) -> str:
@@ -127,21 +125,19 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
     if faults:
         return Replay(transcript, episode, (), faults)
     moves, thoughts = list[Move](), Thoughts(head)
-    positions = list[Episode]()
     for number, happening in enumerate(transcript.happenings, start=1):
         before = _observations(episode)
-        positions.append(episode.fork())
         try:
             headline, said = _play(episode, happening, head.get("mistakes"), thoughts)
         except (DisagreementError, EvaluationError) as error:
             fault = Fault(str(error), happening.line, number)
-            return Replay(transcript, episode, tuple(moves), (fault,), tuple(positions[:-1]))
+            return Replay(transcript, episode, tuple(moves), (fault,))
         moves.append(Move(headline, _new_observations(before, _observations(episode)), said))
     faults = tuple(_end_faults(episode, transcript))
     if retold.unused and not faults:
         message = "the transcript tells what functions gave that the game does not call"
         faults = (Fault(message, transcript.given[-1].line),)
-    return Replay(transcript, episode, tuple(moves), faults, tuple(positions))
+    return Replay(transcript, episode, tuple(moves), faults)
 
 
 def game_of(game: Game, transcript: Transcript) -> Game:

@@ -4,6 +4,7 @@ of a whole play."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.mcp.refusal import Refused
@@ -56,9 +57,9 @@ class Advice:
         and cost."""
         game = load_game(file, params)
         adviser = self._adviser(game)
-        played = played_again(game, transcript_of(record))
-        text = SeatText(played.episode.env)
-        found = review(list(_moments(played, seats)), adviser)
+        transcript = transcript_of(record)
+        text = SeatText(played_again(game, transcript).episode.env)
+        found = review(list(_moments(game, transcript, seats)), adviser)
         return {
             "source": adviser.source,
             "rows": [
@@ -97,16 +98,21 @@ def played_again(game: Game, transcript: Transcript) -> Replay:
 def episode_at(game: Game, record: Mapping[str, Any], moves: int) -> Episode:
     """Returns the point of a record after some moves, from which a play may go on. Raises
     Refused."""
-    played = played_again(game, transcript_of(record))
-    points = (*played.positions, played.episode)
-    return points[min(moves, len(points) - 1)].resumed()
+    return _at(game, transcript_of(record), moves).resumed()
 
 
-def _moments(played: Replay, seats: Sequence[str]) -> Iterator[Moment]:
+def _at(game: Game, transcript: Transcript, moves: int) -> Episode:
+    """Returns the point after some moves, as a replay leaves it: to be forked, never moved."""
+    first = replace(transcript, happenings=transcript.happenings[:moves], result=None)
+    return played_again(game, first).episode
+
+
+def _moments(game: Game, transcript: Transcript, seats: Sequence[str]) -> Iterator[Moment]:
     """The decisions of some seats among several options, with what they chose."""
-    for happening, episode in zip(played.transcript.happenings, played.positions, strict=False):
-        if not isinstance(happening, Chosen):
+    for moves, happening in enumerate(transcript.happenings):
+        if not isinstance(happening, Chosen) or not set(happening.choices).intersection(seats):
             continue
+        episode = _at(game, transcript, moves)
         asked = {d.seat for d in episode.decisions if len(d.legal) > 1 and d.seat in seats}
         answers = {s: Action(name) for s, name in happening.choices.items() if s in asked}
         if answers:

@@ -28,9 +28,9 @@ def _environment() -> jinja2.Environment:
     return found
 
 
-def page(name: str, **content: Any) -> Markup:
+def page(template: str, /, **content: Any) -> Markup:
     """Returns the page or fragment that a template makes of its content."""
-    return Markup(_environment().get_template(f"{name}.html.jinja").render(**content))
+    return Markup(_environment().get_template(f"{template}.html.jinja").render(**content))
 
 
 def seat_part(seen: dict[str, Any], **content: Any) -> Markup:

@@ -13,12 +13,14 @@ from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from gamedsl.mcp.refusal import Refused
+from gamedsl.studio.answers import Form, Handler, Page, html, prefixed, see
 from gamedsl.studio.folders import Folders
+from gamedsl.studio.game_pages import GamePages
 from gamedsl.studio.guard import Guard
 from gamedsl.studio.rendering import page, script, seat_part, style_sheet
 from gamedsl.studio.rooms import Room, Rooms, Workers
@@ -42,8 +44,6 @@ PLAYERS = (
 )
 """The players that a seat is offered."""
 
-Form = Mapping[str, str]
-
 
 class Studio:
     """The pages and what they share. `base` is the address that people are given."""
@@ -51,6 +51,7 @@ class Studio:
     def __init__(self, folders: Folders, workers: Workers, base: str) -> None:
         self.folders, self.workers, self.base = folders, workers, base
         self.rooms = Rooms(workers, folders.roots[0])
+        self.games = GamePages(folders, workers)
         self.guard: Guard | None = None
 
     def is_owner(self, request: Request) -> bool:
@@ -63,7 +64,7 @@ class Studio:
         not send a strict cookie after one that another site began."""
         token = request.query_params.get("token")
         if token is None or self.guard is None:
-            return self.tables(request, form)
+            return self.games.games(request, form)
         answer = HTMLResponse(page("enter"))
         answer.set_cookie(self.guard.cookie, token, httponly=True, samesite="strict", path="/")
         return answer
@@ -73,21 +74,19 @@ class Studio:
     def setup(self, request: Request, form: Form) -> Response:
         """The form with which a play begins."""
         file = request.query_params.get("file", "")
-        params = _prefixed(request.query_params, "param.")
-        game = self.workers.call(
-            f"pages\n{file}", "describe", file=self.folders.game(file), params=params
-        )
+        params = prefixed(request.query_params, "param.")
+        game = self.workers.call("pages", "describe", file=self.folders.game(file), params=params)
         runs = [str(path) for path in self.folders.runs()[:100]]
         known = {name: params.get(name, "") for name, *_ in game["params"]}
-        return _html(page(
+        return html(page(
             "play", title=f"Play {game['name']}", place="Plays", file=file, game=game, runs=runs,
             players=PLAYERS, params=known,
         ))  # fmt: skip
 
     def start(self, request: Request, form: Form) -> Response:
         """Starts a play."""
-        held = _prefixed(form, "seat.")
-        other = _prefixed(form, "other.")
+        held = prefixed(form, "seat.")
+        other = prefixed(form, "other.")
         people = [seat for seat, who in held.items() if who == "me"]
         players = {
             seat: other.get(seat, "").strip() if who == "other" else who
@@ -98,10 +97,10 @@ class Studio:
         if seed and not (seed.isdecimal() and int(seed) < 2**32):
             raise Refused(f"`{seed}` is no seed", "write a whole number from 0 up, or nothing")
         room = self.rooms.open(
-            file, _prefixed(form, "param."), people, self._allowed(players),
+            file, prefixed(form, "param."), people, self._allowed(players),
             seed=int(seed) if seed else None,
         )  # fmt: skip
-        return _see(self._begin(room))
+        return see(self._begin(room))
 
     def _begin(self, room: Room) -> str:
         """Where whoever started a play goes: to the only seat, or to the links of all."""
@@ -119,12 +118,12 @@ class Studio:
 
     def tables(self, request: Request, form: Form) -> Response:
         """The plays that are open."""
-        return _html(page("tables", title="Plays", place="Plays", rooms=list(self.rooms)))
+        return html(page("tables", title="Plays", place="Plays", rooms=list(self.rooms)))
 
     def table(self, request: Request, form: Form) -> Response:
         """The links of the seats of a play."""
         room = self.rooms.room(request.path_params["id"])
-        return _html(page(
+        return html(page(
             "room", title=room.game, place="Plays", room=room, base=self.base, **self._saved(room)
         ))  # fmt: skip
 
@@ -139,7 +138,7 @@ class Studio:
         """Saves a play as far as it went."""
         room = self.rooms.room(request.path_params["id"])
         path = self.rooms.save(room)
-        return _html(page(
+        return html(page(
             "room", title=room.game, place="Plays", room=room, base=self.base,
             saved=self.folders.shown(path),
             replay="/replay?" + urlencode({"file": str(path), "game": room.file}),
@@ -148,7 +147,7 @@ class Studio:
     def close(self, request: Request, form: Form) -> Response:
         """Ends a play."""
         self.rooms.close(self.rooms.room(request.path_params["id"]))
-        return _see("/tables")
+        return see("/tables")
 
     # a seat
 
@@ -181,7 +180,7 @@ class Studio:
         """Starts another play with the same people."""
         room, _ = self._seat(request)
         self.rooms.again(room)
-        return _see(_here(request))
+        return see(_here(request))
 
     def hint(self, request: Request, form: Form) -> Response:
         """What a solver would play."""
@@ -212,7 +211,7 @@ class Studio:
 
     def _seat_page(self, request: Request, room: Room, seen: dict[str, Any]) -> Response:
         part = self._part(request, room, seen)
-        return _html(page(
+        return html(page(
             "seat", title=f"{seen['game']}, {seen['seat']}", place="Plays", seen=seen, part=part,
             mark=_mark(part), here=_here(request), owner=self.is_owner(request),
         ))  # fmt: skip
@@ -225,7 +224,7 @@ class Studio:
     def _after(self, request: Request, room: Room, seen: dict[str, Any]) -> Response:
         if "refused" in seen:
             return self._seat_page(request, room, seen)
-        return _see(_here(request))
+        return see(_here(request))
 
     def _aside(self, request: Request, part: Callable[[], Markup]) -> Response:
         """Returns a fragment for the page of a seat, or a page of it where no script runs."""
@@ -237,7 +236,7 @@ class Studio:
             )
         if "part" in request.query_params:
             return HTMLResponse(found)
-        return _html(page(
+        return html(page(
             "fragment", title="The game", place="Plays", part=found, back=_here(request),
             owner=self.is_owner(request),
         ))  # fmt: skip
@@ -251,31 +250,10 @@ def _mark(part: str) -> str:
     return f'"{sha256(part.encode()).hexdigest()[:24]}"'
 
 
-def _prefixed(given: Mapping[str, str], prefix: str) -> dict[str, str]:
-    """Returns the fields of a form whose names begin with a prefix, without it and without empty
-    ones."""
-    return {
-        name.removeprefix(prefix): value
-        for name, value in given.items()
-        if name.startswith(prefix) and value.strip()
-    }
-
-
-def _html(text: str) -> HTMLResponse:
-    return HTMLResponse(text)
-
-
-def _see(address: str) -> RedirectResponse:
-    """Sends a browser to a page after a form."""
-    return RedirectResponse(address, status_code=303)
-
-
-Handler = Callable[[Request, Form], Response]
-
-
 def make_app(studio: Studio, hosts: Sequence[str], token: str, cookie: str) -> ASGIApp:
     """Returns the application. `hosts` are what a `Host` header may be."""
-    pages: list[tuple[str, str, Handler]] = [
+    pages: list[Page] = [
+        *studio.games.pages,
         ("GET", "/", studio.home),
         ("GET", "/play", studio.setup),
         ("POST", "/play", studio.start),

@@ -13,14 +13,17 @@ from gamedsl.studio.records import Advice
 
 
 class StudioTasks:
-    """Carries out the tasks of the studio: plays, and advice on them."""
+    """Carries out the tasks of the studio: plays, advice on them, and pages of games."""
 
     def __init__(self, root: Path) -> None:
-        desk, advice = Desk(), Advice()
+        desk, advice, shop = Desk(), Advice(), workshop.Workshop()
         self._tasks: dict[str, Callable[..., Any]] = {
             "open": desk.open, "again": desk.again, "look": desk.look, "answer": desk.answer,
             "undo": desk.undo, "prompt": desk.prompt, "record": desk.record, "close": desk.close,
             "advise": advice.advise, "review": advice.review, "describe": workshop.describe,
+            "games": shop.games, "check": workshop.check, "facts": workshop.facts,
+            "picture": workshop.picture, "pictures": workshop.pictures,
+            "prompts": workshop.prompts, "proofs": workshop.proofs, "solution": workshop.solution,
         }  # fmt: skip
 
     def carry_out(self, task: str, given: Mapping[str, Any]) -> Any:
