@@ -262,8 +262,10 @@ class _Play:
 
     def _save(self, session: PlaySession) -> Path:
         from gamedsl.play.saved_plays import save_play
+        from gamedsl.storage.strict_json import write
 
-        save_play(session.episode.transcript, self._path, parents=self.args.save is None)
+        record = write(session.episode.transcript) + "\n"
+        save_play(record, self._path, parents=self.args.save is None)
         return self._path
 
 

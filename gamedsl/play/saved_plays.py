@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from itertools import count
 from pathlib import Path
-from typing import Any
 
-from gamedsl.storage.strict_json import write
 from gamedsl.storage.writer import write_output
 
 PLAYS = "plays"
@@ -25,7 +22,7 @@ def free_path(folder: Path, game: str, seed: int) -> Path:
     raise AssertionError("numbers do not end")
 
 
-def save_play(record: Mapping[str, Any], path: Path, *, parents: bool) -> None:
-    """Writes a transcript, as `Episode.transcript` gives it; `parents`: makes the folders above the
-    file. Raises WriteRefused."""
-    write_output(path, write(record) + "\n", parents=parents)
+def save_play(record: str, path: Path, *, parents: bool) -> None:
+    """Writes the text of a transcript; `parents`: makes the folders above the file. Raises
+    WriteRefused."""
+    write_output(path, record, parents=parents)

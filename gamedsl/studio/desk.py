@@ -24,6 +24,7 @@ from gamedsl.prompting.prompts import RenderError
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.prompting.reply_instructions import described
 from gamedsl.runtime import Action
+from gamedsl.storage.strict_json import write
 from gamedsl.studio.loading import load_game
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Desk:
 
     def open(
         self, table: str, file: str, params: Mapping[str, str], people: Sequence[str],
-        players: Mapping[str, str], seed: int, record: Mapping[str, Any] | None, moves: int,
+        players: Mapping[str, str], seed: int, record: str | None, moves: int,
     ) -> dict[str, Any]:  # fmt: skip
         """Starts a play, from the first moves of a record if there is one. Returns the game's name,
         all seats, and the players that hold seats."""
@@ -138,7 +139,8 @@ class Desk:
     def record(self, table: str) -> dict[str, Any]:
         """Returns the transcript so far. For the server alone."""
         found = self._table(table)
-        return {"record": found.session.episode.transcript, "done": found.session.episode.done}
+        episode = found.session.episode
+        return {"record": write(episode.transcript) + "\n", "done": episode.done}
 
     def close(self, table: str) -> None:
         """Ends a play, if there is one of this name."""

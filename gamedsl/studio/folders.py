@@ -91,6 +91,14 @@ class Folders:
         }  # fmt: skip
         return sorted(found, key=lambda path: -found[path])
 
+    def run_of(self, path: Path) -> Path | None:
+        """Returns the folder of the run that a file belongs to; None where it belongs to none."""
+        above = (folder for folder in path.parents if (folder / "run.json").is_file())
+        return next((folder for folder in above if self._holds(folder)), None)
+
+    def _holds(self, path: Path) -> bool:
+        return any(path.is_relative_to(root) for root in self.roots)
+
     def _files(self, root: Path) -> Iterator[Path]:
         """Yields the regular files below a folder, the first ones, none of them hidden or behind a
         link."""

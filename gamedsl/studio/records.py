@@ -13,9 +13,8 @@ from gamedsl.play.review import review
 from gamedsl.play.session import Moment
 from gamedsl.players.seat_text import SeatText
 from gamedsl.runtime import Action
-from gamedsl.runtime.replay import Replay, replay
+from gamedsl.runtime.replay import Replay, params_of, replay
 from gamedsl.runtime.transcripts import Chosen, Transcript, TranscriptError, read
-from gamedsl.storage.strict_json import write
 from gamedsl.studio.loading import load_game
 
 if TYPE_CHECKING:
@@ -32,13 +31,16 @@ class Advice:
         self._last: tuple[str, Adviser | None] | None = None
 
     def advise(
-        self, file: str, params: Mapping[str, str], record: Mapping[str, Any], seat: str
-    ) -> dict[str, Any]:
-        """Returns what a solver would play at the decision that a seat has at the end of a record,
-        and what each option is worth: `rows` of option, probability and worth."""
-        game = load_game(file, params)
+        self, file: str, params: Mapping[str, str], record: str, seat: str,
+        moves: int | None = None,
+    ) -> dict[str, Any]:  # fmt: skip
+        """Returns what a solver would play at the decision that a seat has after some moves of a
+        record, or at its end, and what each option is worth: `rows` of option, probability,
+        worth."""
+        transcript = transcript_of(record)
+        game = load_game(file, params) if params else game_of(file, transcript)
         adviser = self._adviser(game)
-        episode = episode_at(game, record, len(transcript_of(record).happenings))
+        episode = episode_at(game, record, len(transcript.happenings) if moves is None else moves)
         decision = next((one for one in episode.decisions if one.seat == seat), None)
         if decision is None or decision.said is not None:
             raise Refused("you do not choose among options now", "ask when you do")
@@ -50,7 +52,7 @@ class Advice:
         }
 
     def review(
-        self, file: str, params: Mapping[str, str], record: Mapping[str, Any],
+        self, file: str, params: Mapping[str, str], record: str,
         seats: Sequence[str],
     ) -> dict[str, Any]:  # fmt: skip
         """Returns what each choice of these seats cost: `rows` of seat, step, choice, best choice
@@ -77,34 +79,43 @@ class Advice:
         return adviser
 
 
-def transcript_of(record: Mapping[str, Any]) -> Transcript:
-    """Returns a transcript from its data, as `Episode.transcript` gives it. Raises Refused."""
+def transcript_of(record: str) -> Transcript:
+    """Returns the transcript that a text holds. Raises Refused."""
     try:
-        return next(read(write(record) + "\n"))
+        return next(read(record))
     except (TranscriptError, StopIteration) as error:
         raise Refused(f"this is no transcript: {error}", "name another file") from error
 
 
+def game_of(file: str, transcript: Transcript) -> Game:
+    """Returns the game of a file with the params of a transcript. Raises Refused."""
+    game = load_game(file, {})
+    if game.hash != transcript.head["hash"] and (meant := params_of(game, transcript)):
+        return load_game(file, meant)
+    return game
+
+
 def played_again(game: Game, transcript: Transcript) -> Replay:
-    """Returns a replay as far as it agrees with the game; of one that ends before the game, too.
-    Raises Refused where the transcript is of another game."""
-    played = replay(game, transcript)
-    if played.faults and not played.moves and transcript.happenings:
+    """Returns the replay of a transcript, which may end before the game does. Raises Refused where
+    the game does not allow it."""
+    head, played = transcript.head, replay(game, transcript)
+    whole = len(played.moves) == len(transcript.happenings)
+    if played.faults and not (whole and (head["game"], head["hash"]) == (game.name, game.hash)):
         fault = played.faults[0]
-        raise Refused(str(fault), fault.help or "open it with the game's file of then")
+        raise Refused(str(fault), fault.help or "open it with the game's file as it was then")
     return played
 
 
-def episode_at(game: Game, record: Mapping[str, Any], moves: int) -> Episode:
+def episode_at(game: Game, record: str, moves: int) -> Episode:
     """Returns the point of a record after some moves, from which a play may go on. Raises
     Refused."""
-    return _at(game, transcript_of(record), moves).resumed()
+    return at_move(game, transcript_of(record), moves).episode.resumed()
 
 
-def _at(game: Game, transcript: Transcript, moves: int) -> Episode:
-    """Returns the point after some moves, as a replay leaves it: to be forked, never moved."""
+def at_move(game: Game, transcript: Transcript, moves: int) -> Replay:
+    """Returns the replay of the first moves of a transcript. Raises Refused as `played_again`."""
     first = replace(transcript, happenings=transcript.happenings[:moves], result=None)
-    return played_again(game, first).episode
+    return played_again(game, first)
 
 
 def _moments(game: Game, transcript: Transcript, seats: Sequence[str]) -> Iterator[Moment]:
@@ -112,7 +123,7 @@ def _moments(game: Game, transcript: Transcript, seats: Sequence[str]) -> Iterat
     for moves, happening in enumerate(transcript.happenings):
         if not isinstance(happening, Chosen) or not set(happening.choices).intersection(seats):
             continue
-        episode = _at(game, transcript, moves)
+        episode = at_move(game, transcript, moves).episode
         asked = {d.seat for d in episode.decisions if len(d.legal) > 1 and d.seat in seats}
         answers = {s: Action(name) for s, name in happening.choices.items() if s in asked}
         if answers:

@@ -81,7 +81,7 @@ class Rooms:
     def open(
         self, file: str, params: Mapping[str, str], people: Sequence[str],
         players: Mapping[str, str], *, seed: int | None = None,
-        record: Mapping[str, Any] | None = None, moves: int = 0,
+        record: str | None = None, moves: int = 0,
     ) -> Room:  # fmt: skip
         """Starts a play, from the first moves of a record if there is one."""
         id, seed = token_hex(8), randbits(31) if seed is None else seed

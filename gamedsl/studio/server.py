@@ -23,6 +23,7 @@ from gamedsl.studio.folders import Folders
 from gamedsl.studio.game_pages import GamePages
 from gamedsl.studio.guard import Guard
 from gamedsl.studio.rendering import page, script, seat_part, style_sheet
+from gamedsl.studio.replay_pages import ReplayPages
 from gamedsl.studio.rooms import Room, Rooms, Workers
 from gamedsl.view.game.cost_picture import Cost, cost_picture
 
@@ -52,6 +53,7 @@ class Studio:
         self.folders, self.workers, self.base = folders, workers, base
         self.rooms = Rooms(workers, folders.roots[0])
         self.games = GamePages(folders, workers)
+        self.replays = ReplayPages(folders, workers, self.rooms)
         self.guard: Guard | None = None
 
     def is_owner(self, request: Request) -> bool:
@@ -254,6 +256,7 @@ def make_app(studio: Studio, hosts: Sequence[str], token: str, cookie: str) -> A
     """Returns the application. `hosts` are what a `Host` header may be."""
     pages: list[Page] = [
         *studio.games.pages,
+        *studio.replays.pages,
         ("GET", "/", studio.home),
         ("GET", "/play", studio.setup),
         ("POST", "/play", studio.start),

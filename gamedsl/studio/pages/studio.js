@@ -28,13 +28,13 @@ async function poll() {
       }
     }
   } catch { /* the studio has ended; the next try says so again */ }
-  setTimeout(poll, 700);
+  setTimeout(poll, Number(live.dataset.every) || 700);
 }
 
 async function load(link) {
   const place = document.getElementById(link.dataset.into);
   place.setAttribute("aria-busy", "true");
-  const found = await fragment(`${link.getAttribute("href")}?part=1`);
+  const found = await fragment(link.getAttribute("href") + (link.href.includes("?") ? "&" : "?") + "part=1");
   place.innerHTML = found.text;
   place.removeAttribute("aria-busy");
 }
