@@ -128,13 +128,13 @@ def _games(folders: list[Path]) -> Iterator[Listed]:
 
     shipped = {name: tag for tag, theme in THEMES.items() for name in theme.games}
     for name, theme in shipped.items():
-        yield _listed(shipped_folder() / "games" / f"{name}.yaml", name, (theme,))
+        yield listed(shipped_folder() / "games" / f"{name}.yaml", name, (theme,))
     seen = {(shipped_folder() / "games" / f"{name}.yaml").resolve() for name in shipped}
     for folder in folders:
         for path in sorted(folder.glob("*.yaml")):
             if path.resolve() not in seen and _is_game(path):
                 seen.add(path.resolve())
-                yield _listed(path, display_name(resolve_argument(str(path))), ("own",))
+                yield listed(path, display_name(resolve_argument(str(path))), ("own",))
 
 
 def _is_game(path: Path) -> bool:
@@ -143,7 +143,8 @@ def _is_game(path: Path) -> bool:
     return kind_of_file(path) == "game"
 
 
-def _listed(path: Path, file: str, more: tuple[str, ...]) -> Listed:
+def listed(path: Path, file: str, more: tuple[str, ...]) -> Listed:
+    """Returns the row of a game's file; `more` are tags besides those that are read off it."""
     from gamedsl.compiler import check_names
 
     result = check_names(path)

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -257,29 +256,22 @@ class _Play:
     @cached_property
     def _path(self) -> Path:
         """The file of the transcript, chosen when it is first asked for."""
+        from gamedsl.play.saved_plays import free_path
+
         given = cast("Path | None", self.args.save)
-        return given or _free(Path("plays"), f"{self.game.name}-{self.seed}")
+        return given or free_path(Path(), self.game.name, self.seed)
 
     def _save(self, session: PlaySession) -> Path:
+        from gamedsl.play.saved_plays import save_play
         from gamedsl.storage.strict_json import write
-        from gamedsl.storage.writer import write_output
 
-        text = write(session.episode.transcript) + "\n"
-        write_output(self._path, text, parents=self.args.save is None)
+        record = write(session.episode.transcript) + "\n"
+        save_play(record, self._path, parents=self.args.save is None)
         return self._path
 
 
 class _TakenBack(Exception):
     """The player has gone back to an earlier decision."""
-
-
-def _free(folder: Path, stem: str) -> Path:
-    """Returns the first path of a name that no file has: `stem`, `stem-2`, and so on."""
-    for number in count(1):
-        path = folder / f"{stem}{f'-{number}' if number > 1 else ''}.jsonl"
-        if not path.exists():
-            return path
-    raise AssertionError("numbers do not end")
 
 
 def _drawn(episode: Episode, seat: str) -> str:

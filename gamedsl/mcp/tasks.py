@@ -73,7 +73,7 @@ class Tasks:
 
     def _validate(self, path: str, text: str | None, proofs: bool) -> dict[str, Any]:
         with self._source(path, text) as file:
-            _, out, err = _command("validate", file, "--report", "json")
+            _, out, err = run_command("validate", file, "--report", "json")
         if not out:
             raise Refused(err.strip() or "nothing was checked", "name one game, protocol or reward")
         found: dict[str, Any] = json.loads(out)[0]
@@ -161,7 +161,7 @@ class Tasks:
             raise Refused(f"`{path}`: {error.reason}", fix) from error
 
 
-def _command(*arguments: str) -> tuple[int, str, str]:
+def run_command(*arguments: str) -> tuple[int, str, str]:
     """Returns the exit code, the output and the complaints of a command."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
@@ -171,7 +171,7 @@ def _command(*arguments: str) -> tuple[int, str, str]:
 
 def _answer(*arguments: str) -> str:
     """Returns the output of a command. Raises Refused with its complaint."""
-    code, out, err = _command(*arguments)
+    code, out, err = run_command(*arguments)
     if code != cli.CLEAN:
         fact = err.strip() or out.strip()
         raise Refused(fact, "validate the file, or see `gamedsl help`")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from gamedsl.errors import UserError
 from gamedsl.mcp.refusal import Refused
@@ -17,12 +17,32 @@ MOST_BYTES = 2_000_000
 """Bytes of a message, either way."""
 
 
+class Carrier(Protocol):
+    """Carries out the tasks of one worker."""
+
+    def carry_out(self, task: str, given: Mapping[str, Any]) -> Any:
+        """Returns the value of a task, as JSON-able data. Raises UserError where it cannot be
+        carried out."""
+        ...
+
+
+def tasks_of_assistants(root: Path) -> Carrier:
+    """Returns what carries out the tasks of `gamedsl mcp`."""
+    from gamedsl.mcp.tasks import Tasks
+
+    return Tasks(root)
+
+
 class TaskWorker:
     """Carries out tasks in a process. `root` is the folder below which its files lie, `call_files`
-    are the Python files that it executes."""
+    are the Python files that it executes. `make` is called there, with the root, for what carries
+    the tasks out."""
 
-    def __init__(self, root: Path, call_files: Sequence[str] = ()) -> None:
-        self._worker = Worker(serve, str(root), list(call_files), most=MOST_BYTES)
+    def __init__(
+        self, root: Path, call_files: Sequence[str] = (),
+        make: Callable[[Path], Carrier] = tasks_of_assistants,
+    ) -> None:  # fmt: skip
+        self._worker = Worker(serve, str(root), list(call_files), make, most=MOST_BYTES)
 
     def call(self, task: str, given: Mapping[str, Any], seconds: float) -> Any:
         """Returns the value of a task. Raises Refused where the task refuses, takes more than
@@ -58,7 +78,9 @@ def _value(answer: bytes) -> Any:
     return value
 
 
-def serve(line: Connection, root: str, call_files: list[str]) -> None:
+def serve(
+    line: Connection, root: str, call_files: list[str], make: Callable[[Path], Carrier]
+) -> None:
     """Carries out the tasks that come over a line, in the folder `root`, until it is closed."""
     from gamedsl.calls.files import CallFileError, allow_calls
 
@@ -70,9 +92,7 @@ def serve(line: Connection, root: str, call_files: list[str]) -> None:
         return
     os.chdir(root)
     _send(line, "done", None)
-    from gamedsl.mcp.tasks import Tasks
-
-    tasks = Tasks(Path(root))
+    tasks = make(Path(root))
     while True:
         task, given = json.loads(line.recv_bytes(MOST_BYTES))
         try:

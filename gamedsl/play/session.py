@@ -29,21 +29,24 @@ class Moment:
 
 class PlaySession:
     """A play from its first decision of a person to its end. `people` are the seats that they
-    hold; `players` hold all others.
+    hold; `players` hold all others. `run_seed` draws the labels of prompts (by default `seed`).
+    `start` is where the play begins, if not at the beginning: an episode to be forked.
 
     Raises ValueError for a seat that nobody holds, and what a player raises.
     """
 
     def __init__(
-        self, game: Game, people: frozenset[str], players: Mapping[str, Player], *, seed: int
-    ) -> None:
+        self, game: Game, people: frozenset[str], players: Mapping[str, Player], *, seed: int,
+        run_seed: int | None = None, start: Episode | None = None,
+    ) -> None:  # fmt: skip
         missing = set(game.ir.everyone) - people - players.keys()
         if missing:
             raise ValueError(f"nobody holds {', '.join(sorted(missing))}")
         self.game = game
         self.people = people
         self._players = players
-        self.episode = game.env(run_seed=seed).reset(seed=seed)
+        env = game.env(run_seed=seed if run_seed is None else run_seed)
+        self.episode = env.reset(seed=seed) if start is None else start.fork()
         self.moments: list[Moment] = []
         """What people were asked and answered so far, the oldest first."""
         self._answers: dict[str, Action | str | ParseFailure] = {}
@@ -57,6 +60,10 @@ class PlaySession:
             for decision in self.episode.decisions
             if decision.seat in self.people and decision.seat not in self._answers
         )
+
+    def has_answered(self, seat: str) -> bool:
+        """Whether a person at a seat has answered something that was not taken back."""
+        return seat in self._answers or self._last_moment(seat) is not None
 
     def answer(self, seat: str, reply: Action | str | ParseFailure) -> None:
         """Takes the answer of a person who is asked; after the last one the play goes on.

@@ -9,30 +9,17 @@ console says why and asks again.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.ir.json_types import fields_of
-from gamedsl.ir.types import (
-    Bool,
-    Enum,
-    NoneType,
-    Number,
-    Option,
-    PerSeat,
-    PerValue,
-    Record,
-    Seat,
-    Text,
-    plain,
-)
+from gamedsl.ir.types import Option, Text, plain
 from gamedsl.players.seat_text import SeatText
-from gamedsl.prompting.replies import REASONS, ParseFailure
+from gamedsl.players.typed_reply import Place, fenced, fields_to_type, whole_reply, why_refused
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.prompting.reply_instructions import described
 from gamedsl.storage.characters import escaped
 
@@ -179,14 +166,13 @@ class Console:
             read = episode.parse(decision, reply)
             if not isinstance(read, ParseFailure):
                 return reply
-            self.print(_why(read), "bad")
+            self.print(f"That is no valid reply: {why_refused(read)}. Type ? for help.", "bad")
 
     def _read_open(self, decision: Decision, episode: Episode) -> str:
         """Returns a reply in the form that is asked for."""
         said = decision.said
         assert said is not None
-        record = said.form == "json" and not isinstance(decision.type, Option)
-        fields = typed_fields(decision.type, decision.env.seats) if record else None
+        fields = fields_to_type(decision)
         if fields:
             return self._read_fields(fields, decision, episode)
         if said.form == "code":
@@ -194,8 +180,7 @@ class Console:
             lines: list[str] = []
             while (line := self._read_text(decision, episode, first=not lines)) != END_OF_TEXT:
                 lines.append(line)
-            code = "\n".join(lines)
-            return code if code.lstrip().startswith("```") else f"```\n{code}\n```"
+            return fenced("\n".join(lines))
         return self._read_text(decision, episode)
 
     def _read_text(self, decision: Decision, episode: Episode, first: bool = True) -> str:
@@ -209,7 +194,7 @@ class Console:
     ) -> str:
         """Returns a JSON object whose values were asked for one after another; a line that begins
         with a brace is the whole object."""
-        whole: dict[str, Any] = {}
+        typed = list[tuple[Place, "Type", str]]()
         for place, type in fields:
             line = ""
             while not line:
@@ -222,11 +207,8 @@ class Console:
                     break
             if line.startswith("{"):
                 return line
-            inside = whole
-            for name in place[:-1]:
-                inside = inside.setdefault(name, {})
-            inside[place[-1]] = _typed(line, type)
-        return json.dumps(whole, ensure_ascii=False)
+            typed.append((place, type, line))
+        return whole_reply(typed)
 
     # commands
 
@@ -311,50 +293,6 @@ def _fits(line: str, text: str) -> bool:
         return True
     typed, whole = _WORD.findall(line.casefold()), _WORD.findall(text.casefold())
     return len(typed) > 1 and whole[-len(typed) :] == typed
-
-
-Place = tuple[str, ...]
-"""The names that lead to a value inside of a record."""
-
-
-def typed_fields(type: Type, seats: tuple[str, ...]) -> list[tuple[Place, Type]] | None:
-    """Returns the values of a record that can be typed one by one, those of records and maps inside
-    of it too; None for a type of which one could not."""
-    match plain(type):
-        case (Record() | PerValue() | PerSeat(partial=False)) as whole:
-            found: list[tuple[Place, Type]] = []
-            for field in fields_of(whole, seats):
-                if isinstance(field.type, NoneType):
-                    continue
-                inner = typed_fields(field.type, seats)
-                if inner is None:
-                    return None
-                found += [((field.name, *place), of) for place, of in inner]
-            return found
-        case Text() | Number() | Enum() | Seat() | Bool():
-            return [((), type)]
-        case Option(of=inner) if isinstance(plain(inner), Text | Number | Enum | Seat | Bool):
-            return [((), type)]
-        case _:
-            return None
-
-
-def _typed(line: str, type: Type) -> Any:
-    """Returns the JSON value that a typed line stands for; the game's parser judges it."""
-    if isinstance(type, Option) and line in ("", "none", "null"):
-        return None
-    kind = plain(type.of if isinstance(type, Option) else type)
-    if isinstance(kind, Bool):
-        return {"true": True, "yes": True, "false": False, "no": False}.get(line, line)
-    if isinstance(kind, Text | Seat):
-        return line
-    return int(line) if re.fullmatch(r"-?\d{1,15}", line) else line
-
-
-def _why(failure: ParseFailure) -> str:
-    detail = failure.detail if failure.reason == "invalid" and failure.detail else ""
-    why = detail or REASONS.get(failure.reason, failure.reason)
-    return f"That is no valid reply: {why.rstrip('.')}. Type ? for help."
 
 
 def _wrapped(line: str) -> str:

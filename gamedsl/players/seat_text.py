@@ -16,6 +16,8 @@ from gamedsl.prompting.prompts import Prompter
 from gamedsl.prompting.reply_instructions import form_of
 
 if TYPE_CHECKING:
+    from gamedsl.ir.program import Entry
+    from gamedsl.prompting.events import Event
     from gamedsl.runtime import Decision, Env, Episode
 
 
@@ -49,6 +51,21 @@ class SeatText:
             if event.seat != seat or event.step not in self._steps
         )
         return self._prompter.event_texts(seat, events, self._book)
+
+    def story(self, episode: Episode, seat: str) -> tuple[tuple[Event, str], ...]:
+        """Returns all events that a seat has come to know, its own choices too, each with its
+        sentence; those that follow from another one are left out."""
+        return self._prompter.told_events(seat, episode.seen(seat), self._book)
+
+    def entries(self, decision: Decision, episode: Episode) -> tuple[tuple[Entry, str], ...] | None:
+        """Returns the entries of the view that the game declares for a decision, each with its
+        text; None where it declares none."""
+        entries = decision.env.ir.entries_at(decision.seat, decision.step)
+        if entries is None:
+            return None
+        step, variables = self._steps[decision.step], episode.state.variables
+        texts = self._prompter.viewing.texts(decision.seat, step, variables, self._book)
+        return tuple(zip(entries, texts or (), strict=True))
 
     def situation(self, decision: Decision, episode: Episode) -> str:
         """Returns what the seat sees of the state: its declared view, where the game has one, else

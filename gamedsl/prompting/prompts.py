@@ -276,7 +276,14 @@ class Prompter:
     def event_texts(self, seat: str, events: Seen, book: LabelBook) -> tuple[str, ...]:
         """Returns the sentences that tell a seat these events, in order; of those that follow from
         another one, none. RenderError: a template of the file fails on a value."""
-        return tuple(part.text for part in self._events(seat, events, book) if part.text)
+        return tuple(text for _, text in self.told_events(seat, events, book))
+
+    def told_events(
+        self, seat: str, events: Seen, book: LabelBook
+    ) -> tuple[tuple[Event, str], ...]:
+        """Returns the same sentences, each with its event."""
+        parts = self._events(seat, events, book)
+        return tuple((part.event, part.text) for part in parts if part.text and part.event)
 
     def _window_events(
         self, seat: str, step: Choose, seen: Seen, view: tuple[str, ...] | None
@@ -316,6 +323,10 @@ class Prompter:
         if again and step.said.form == "tool":
             return Part("form", tools_again(step), None)
         return Part("form", form_of(step, seat, self.ir.seats), None)
+
+    def rules(self, seat: str, book: LabelBook) -> str:
+        """Returns the rules as the prompts of a seat state them. Raises RenderError."""
+        return self._rules(seat, book).text
 
     def _rules(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "rules")

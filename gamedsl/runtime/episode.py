@@ -274,6 +274,15 @@ class Episode:
         copy._held, copy._failed = dict(self._held), dict(self._failed)
         return copy
 
+    def resumed(self) -> Episode:
+        """Returns a fork in which the seed draws chance and forced moves are taken, whatever this
+        episode was asked for: a play that goes on from a replay."""
+        copy = self.fork()
+        copy._chance = copy._forced = False
+        if not copy.payoffs:
+            copy._go_on(copy._position)
+        return copy
+
     @property
     def transcript(self) -> dict[str, Any]:
         """The episode so far as JSON-able data: enough to replay and verify it."""

@@ -144,7 +144,8 @@ class Leaks:
             f"{named(step.variable)}", cause, missing, why=f"`{step.function}` is given this",
             notes=(Note(step.span, f"{named(step.variable)} is {_readers_text(step.readers)}"),),
             without=Fix(
-                f"leave `seen_by` out here and `show` what of {named(step.variable)} may be known", ()
+                f"leave `seen_by` out here and `show` what of {named(step.variable)} may be known",
+                (),
             ),
         )  # fmt: skip
 

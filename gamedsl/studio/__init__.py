@@ -1,0 +1,1 @@
+"""The studio `gamedsl studio`: a local web page to read, write, play and replay games."""

@@ -1,0 +1,36 @@
+"""What pages are asked and answer: the fields of a form in, a response out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+Form = Mapping[str, str]
+"""The fields of a form; empty for a page that is opened."""
+
+Handler = Callable[[Request, Form], Response]
+"""Answers a request. Raises Refused, which becomes a page that says why."""
+
+Page = tuple[str, str, Handler]
+"""The method and the path of requests, and what answers them."""
+
+
+def html(text: str) -> HTMLResponse:
+    """Returns a page."""
+    return HTMLResponse(text)
+
+
+def see(address: str) -> RedirectResponse:
+    """Sends a browser to a page after a form."""
+    return RedirectResponse(address, status_code=303)
+
+
+def prefixed(given: Mapping[str, str], prefix: str) -> dict[str, str]:
+    """Returns the fields whose names begin with a prefix, without it and without empty ones."""
+    return {
+        name.removeprefix(prefix): value
+        for name, value in given.items()
+        if name.startswith(prefix) and value.strip()
+    }

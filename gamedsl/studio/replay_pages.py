@@ -1,0 +1,216 @@
+"""The pages of replays: files of transcripts, one play of them step by step, a new play from any
+point of it; and the runs that left them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from gamedsl.mcp.refusal import Refused
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import SavedRun, number_in, open_saved
+from gamedsl.sema.library import shipped
+from gamedsl.storage.reader import FileRefused, read_bytes
+from gamedsl.studio.answers import Form, Page, html, see
+from gamedsl.studio.folders import Folders
+from gamedsl.studio.rendering import page
+from gamedsl.studio.rooms import Rooms, Workers
+
+PAGE = 50
+"""Plays of one page of a list."""
+
+MOST_FILES = 200
+"""Files of a list."""
+
+MOST_REPORT = 1 << 24
+"""Bytes of a report."""
+
+REPORT_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; "
+    "script-src 'unsafe-inline'; img-src data:"
+)
+"""The content that a report may have. It is a file that somebody may have handed on, so it runs
+outside of the studio's own site, and reaches nothing."""
+
+
+class ReplayPages:
+    """Pages of transcripts and runs."""
+
+    def __init__(self, folders: Folders, workers: Workers, rooms: Rooms) -> None:
+        self._folders, self._workers, self._rooms = folders, workers, rooms
+
+    @property
+    def pages(self) -> list[Page]:
+        return [
+            ("GET", "/replays", self.replays),
+            ("GET", "/replay", self.replay),
+            ("GET", "/replay/advice", self.advice),
+            ("POST", "/replay/branch", self.branch),
+            ("GET", "/runs", self.runs),
+            ("GET", "/run", self.run),
+            ("GET", "/run/report", self.report),
+            ("GET", "/compare", self.compare),
+        ]
+
+    def replays(self, request: Request, form: Form) -> Response:
+        """The files of transcripts that lie in no run."""
+        files = self._folders.transcripts()
+        rows = [(self._folders.shown(path), _query(file=path)) for path in files[:MOST_FILES]]
+        return html(page(
+            "replays", title="Replays", place="Replays", files=rows, total=len(files)
+        ))  # fmt: skip
+
+    def replay(self, request: Request, form: Form) -> Response:
+        """The plays of a file; one of them step by step."""
+        given = request.query_params
+        path = self._folders.inside(given.get("file", ""))
+        first = _number(given.get("first", "0"))
+        number = given.get("number")
+        name = "transcripts"
+        listed = self._workers.call(name, "plays", file=str(path), first=first, count=PAGE)
+        if listed["total"] == 0:
+            raise Refused(f"{self._folders.shown(path)} holds no plays", "choose another file")
+        if number is None and listed["total"] > 1:
+            for row in listed["rows"]:
+                row["query"] = _query(file=path, number=row["number"])
+            return html(page(
+                "plays", title="Plays", place="Replays", shown=self._folders.shown(path),
+                listed=listed, first=first, more=first + PAGE, query=_query(file=path),
+                back=max(0, first - PAGE),
+            ))  # fmt: skip
+        chosen = _number(number or "0")
+        row = self._workers.call(name, "plays", file=str(path), first=chosen, count=1)["rows"]
+        if not row:
+            raise Refused(f"there is no play {chosen + 1} in this file", "choose one of the list")
+        game = given.get("game") or self._game_of(path, row[0]["game"])
+        step = self._workers.call(
+            f"game\n{game}", "step", file=str(path), number=chosen, game=self._game(game),
+            move=_number(given.get("move", "0")),
+        )  # fmt: skip
+        query = _query(file=path, number=chosen, game=game)
+        return html(page(
+            "replay", title=f"Replay of {step['game']}", place="Replays", step=step, query=query,
+            file=str(path), number=chosen, game=game, shown=self._folders.shown(path),
+            several=listed["total"] > 1, listing=_query(file=path),
+        ))  # fmt: skip
+
+    def _game(self, game: str) -> str:
+        """Returns the path of a game, which may be a run's copy. Raises Refused."""
+        return self._folders.game(game)
+
+    def _game_of(self, path: Path, name: str) -> str:
+        """Returns the game of a transcript: the copy that its run has, a file of this name, or a
+        shipped game. Raises Refused."""
+        run = self._folders.run_of(path)
+        if run is not None:
+            try:
+                copy = open_saved(run).game_file({"game": name})
+            except RunDamaged as error:
+                raise _damaged(error) from error
+            if copy is not None:
+                return str(copy)
+        own = [str(one) for one in self._folders.games() if one.stem == name]
+        if own:
+            return own[0]
+        if name in shipped("game"):
+            return name
+        fix = "put its file into one of the folders, under that name"
+        raise Refused(f"the game `{name}` of this transcript is not here", fix)
+
+    def advice(self, request: Request, form: Form) -> Response:
+        """What a solver would play at a point of a play, as a fragment."""
+        given = request.query_params
+        try:
+            found = self._workers.call(
+                f"advice\n{self._game(given.get('game', ''))}", "advise",
+                file=self._game(given.get("game", "")), params={}, seat=given.get("seat", ""),
+                record=self._text(given), moves=_number(given.get("move", "0")),
+            )  # fmt: skip
+            part = page("hint", **found)
+        except Refused as error:
+            part = page("unavailable", fact=error.fact, fix=error.fix)
+        if "part" in given:
+            return HTMLResponse(part)
+        back = "/replay?" + urlencode({k: v for k, v in given.items() if k != "seat"})
+        return html(page(
+            "fragment", title="Advice", place="Replays", part=part, back=back, owner=True
+        ))  # fmt: skip
+
+    def _text(self, given: Any) -> str:
+        path = self._folders.inside(given.get("file", ""))
+        number = _number(given.get("number", "0"))
+        found: str = self._workers.call("transcripts", "record_text", file=str(path), number=number)
+        return found
+
+    def branch(self, request: Request, form: Form) -> Response:
+        """Starts a play from a point of another."""
+        seat = form.get("seat", "")
+        room = self._rooms.open(
+            self._game(form.get("game", "")), {}, [seat], {}, record=self._text(form),
+            moves=_number(form.get("move", "0")),
+        )  # fmt: skip
+        return see(f"/seat/{room.tokens[seat]}")
+
+    # runs
+
+    def runs(self, request: Request, form: Form) -> Response:
+        """The runs of training, the newest first."""
+        folders = self._folders.runs()[:MOST_FILES]
+        rows = self._workers.call("runs", "runs", folders=[str(one) for one in folders])
+        for row, folder in zip(rows, folders, strict=True):
+            row |= {"shown": self._folders.shown(folder), "query": _query(folder=folder)}
+            row["path"] = str(folder)
+        return html(page("runs", title="Runs", place="Runs", runs=rows))
+
+    def run(self, request: Request, form: Form) -> Response:
+        """A run: its summary, its curves, its files of transcripts; none of these is opened."""
+        folder = self._folders.inside(request.query_params.get("folder", ""))
+        found = self._workers.call("runs", "run", folder=str(folder))
+        files = SavedRun(folder).transcripts()
+        shown = [(number_in(path), _query(file=path)) for path in reversed(files[-MOST_FILES:])]
+        part = page(
+            "run_part", run=found, files=shown, total=len(files), query=_query(folder=folder),
+            charts=[(title, Markup(drawn)) for title, drawn in found["charts"]],
+            report=(folder / "report.html").is_file(),
+        )  # fmt: skip
+        if "part" in request.query_params:
+            return HTMLResponse(part)
+        return html(page(
+            "run", title=self._folders.shown(folder), place="Runs", part=part,
+            shown=self._folders.shown(folder), query=_query(folder=folder),
+            running=found["state"] != "ended",
+        ))  # fmt: skip
+
+    def report(self, request: Request, form: Form) -> Response:
+        """A run's `report.html`, in a sandbox."""
+        folder = self._folders.inside(request.query_params.get("folder", ""))
+        try:
+            content = read_bytes(folder / "report.html", limit=MOST_REPORT, below=folder)
+        except FileRefused as error:
+            raise Refused(str(error), "write it by `gamedsl report RUN`") from error
+        return HTMLResponse(content, headers={"content-security-policy": REPORT_POLICY})
+
+    def compare(self, request: Request, form: Form) -> Response:
+        """Several runs on one page, in a sandbox too."""
+        folders = [self._folders.inside(one) for one in request.query_params.getlist("run")]
+        if len(folders) < 2:
+            raise Refused("a comparison needs two runs", "choose at least two of the list")
+        text = self._workers.call("reports", "compare", folders=[str(one) for one in folders])
+        return HTMLResponse(text, headers={"content-security-policy": REPORT_POLICY})
+
+
+def _query(**given: Any) -> str:
+    return urlencode({name: str(value) for name, value in given.items()})
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def _damaged(error: RunDamaged) -> Refused:
+    return Refused(error.fact, error.fix or "put back a copy of the run")

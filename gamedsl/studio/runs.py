@@ -1,0 +1,76 @@
+"""Runs of training as workers read them: what a list says, curves, and comparisons."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from gamedsl.mcp.refusal import Refused
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import open_saved
+from gamedsl.storage.reader import read_text
+
+CURVES = (("reward", "Reward"), ("exploitability", "Exploitability"))
+"""The fields of the records of steps that are drawn, with the titles of their charts."""
+
+MOST_PAGE = 1 << 24
+"""Bytes of a comparison."""
+
+
+def rows(folders: Sequence[str]) -> list[dict[str, Any]]:
+    """Returns what a list says of each run, or its `fault`."""
+    return [_row(Path(folder)) for folder in folders]
+
+
+def _row(folder: Path) -> dict[str, Any]:
+    row = {"game": "", "model": "", "seed": "", "steps": "", "state": "", "headline": ""}
+    try:
+        saved = open_saved(folder)
+        info, records = saved.info(), saved.records()
+    except RunDamaged as error:
+        return row | {"fault": str(error)}
+    end = next((record for record in reversed(records) if record["event"] == "end"), None)
+    summary = str((end or {}).get("summary") or "")
+    return {
+        "game": info.get("game", ""),
+        "model": info.get("model", ""),
+        "seed": info.get("seed", ""),
+        "steps": records[-1]["step"] if records else 0,
+        "state": "ended" if end else "running, or stopped",
+        "headline": summary.partition(". ")[0],
+        "fault": "",
+    }
+
+
+def run(folder: str) -> dict[str, Any]:
+    """Returns a run as a page shows it: `charts` are titles with pictures. Raises RunDamaged."""
+    from gamedsl.view.charts import Series, line_chart
+
+    saved = open_saved(Path(folder))
+    steps = [record for record in saved.records() if record["event"] == "step"]
+    charts = []
+    for key, title in CURVES:
+        values = [
+            one if isinstance(one := record.get(key), dict) else {key: one} for record in steps
+        ]
+        names = dict.fromkeys(
+            name for value in values for name, v in value.items() if v is not None
+        )
+        lines = [Series(name, [v.get(name) for v in values], at) for at, name in enumerate(names)]
+        if lines and len(steps) > 1:
+            charts.append([title, line_chart(title, [record["step"] for record in steps], lines)])
+    return _row(Path(folder)) | {"charts": charts}
+
+
+def compare(folders: Sequence[str]) -> str:
+    """Returns the page that compares runs, as `gamedsl report` writes it."""
+    from gamedsl.view.report.comparison import write_comparison
+
+    with TemporaryDirectory() as work:
+        try:
+            page = write_comparison([Path(one) for one in folders], Path(work) / "comparison.html")
+        except FileNotFoundError as error:
+            raise Refused(f"{error.filename} is no run", "choose runs of the list") from error
+        return read_text(page, limit=MOST_PAGE)
