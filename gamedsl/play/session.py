@@ -14,7 +14,7 @@ from gamedsl.players.base import Player
 from gamedsl.runtime.positions import has_perfect_information
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision, Episode, Game, ParseFailure
+    from gamedsl.runtime import Action, Decision, Env, Episode, Game, ParseFailure
 
 
 @dataclass(frozen=True)
@@ -31,19 +31,21 @@ class PlaySession:
     """A play from its first decision of a person to its end. `people` are the seats that they
     hold; `players` hold all others.
 
-    Raises ValueError for a seat that nobody holds, and what a player raises.
+    `env` is the environment that plays of one game share; by default each play has its own, whose
+    labels the seed draws. Raises ValueError for a seat that nobody holds, and what a player raises.
     """
 
     def __init__(
-        self, game: Game, people: frozenset[str], players: Mapping[str, Player], *, seed: int
-    ) -> None:
+        self, game: Game, people: frozenset[str], players: Mapping[str, Player], *, seed: int,
+        env: Env | None = None,
+    ) -> None:  # fmt: skip
         missing = set(game.ir.everyone) - people - players.keys()
         if missing:
             raise ValueError(f"nobody holds {', '.join(sorted(missing))}")
         self.game = game
         self.people = people
         self._players = players
-        self.episode = game.env(run_seed=seed).reset(seed=seed)
+        self.episode = (env or game.env(run_seed=seed)).reset(seed=seed)
         self.moments: list[Moment] = []
         """What people were asked and answered so far, the oldest first."""
         self._answers: dict[str, Action | str | ParseFailure] = {}
