@@ -7,6 +7,7 @@ in the peer's module here, so a package that was written once keeps up with both
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from string import Template
@@ -69,11 +70,11 @@ def _words(
     calls = [file.path.name for file in files_of(game.ir.functions)]
     options = []
     if against:
-        options.append(f"against={list(against)!r}")
+        options.append(f"against={_literal(list(against))}")
     if params:
-        options.append(f"params={dict(params)!r}")
+        options.append(f"params={_literal(dict(params))}")
     if calls:
-        options.append(f"calls=[{', '.join(f'FOLDER / {name!r}' for name in calls)}]")
+        options.append(f"calls=[{', '.join(f'FOLDER / {_literal(name)}' for name in calls)}]")
     others = [f"{seat}: {spec}" for seat, spec in table.players.items()]
     about = game.ir.about or f"The game {game.name}."
     return {
@@ -81,11 +82,11 @@ def _words(
         "about": about,
         "module": module,
         "project": module.replace("_", "-"),
-        "file": repr(game.files[0].name),
+        "file": _literal(game.files[0].name),
         "seat": table.held[0],
         "held": ", ".join(table.held),
         "others": ", ".join(others) or "nobody",
-        "seats": repr(list(table.held)),
+        "seats": _literal(list(table.held)),
         "options": "".join(f", {option}" for option in options),
         "extra": peer.needs.extra,
         "library": peer.needs.library,
@@ -94,6 +95,11 @@ def _words(
         "hash": game.hash,
         "Game": "".join(part.capitalize() for part in game.name.split("_")),
     }
+
+
+def _literal(value: object) -> str:
+    """Returns texts, or lists and maps of them, as Python writes them."""
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _filled(folder: Path, words: Mapping[str, str], *, closed: bool) -> Iterator[tuple[str, str]]:

@@ -65,6 +65,10 @@ PEER_ROWS = (
         "gymnasium", "one seat as a gymnasium environment",
         Requirement("gymnasium", "gymnasium", "1.1", "2"), single=True,
     ),
+    Peer(
+        "verifiers", "an environment of verifiers and prime-rl, one agent a role",
+        Requirement("verifiers", "verifiers", "0.4", "0.5"),
+    ),
 )  # fmt: skip
 
 PEERS: dict[str, Peer] = {row.name: row for row in PEER_ROWS}
