@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import sys
-from contextlib import suppress
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 from urllib.request import url2pathname
 
@@ -17,6 +20,48 @@ PACKAGE = "gamedsl"
 def missing(library: str, extra: str) -> ImportError:
     """Returns the error to raise when a library of an extra is not installed."""
     return ImportError(f"{library} is not installed; fix: {install_command(extra)}")
+
+
+class Requirement(NamedTuple):
+    """A library at the versions that this package was tested with: from `low` to before `below`.
+
+    `library` is its name on the index, and `extra` the extra of this package that installs it.
+    """
+
+    library: str
+    extra: str
+    low: str
+    below: str
+
+    def problem(self) -> str | None:
+        """Returns why the library cannot be used, with a fix; None where it can."""
+        fix = f"fix: {install_command(self.extra)}"
+        try:
+            found = version(self.library)
+        except PackageNotFoundError:
+            return f"{self.library} is not installed; {fix}"
+        if _numbers(self.low) <= _numbers(found) < _numbers(self.below):
+            return None
+        return (
+            f"{self.library} {found} is installed, and a version from {self.low} to before "
+            f"{self.below} is needed; {fix}"
+        )
+
+
+@contextmanager
+def importing(needs: Requirement) -> Iterator[None]:
+    """Guards the imports of a library. Raises ImportError where it is absent or of another
+    version."""
+    problem = needs.problem()
+    if problem is not None:
+        raise ImportError(problem)
+    yield
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """Returns the numbers of a version, as far as it has no letters: 1.16.0rc1 as (1, 16, 0)."""
+    found = re.match(r"\d+(\.\d+)*", text)
+    return tuple(int(part) for part in found[0].split(".")) if found else ()
 
 
 def install_command(extra: str) -> str:

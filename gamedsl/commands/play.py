@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, cast
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import seed
 from gamedsl.commands._streams import plain
-from gamedsl.diagnostics.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from gamedsl.play.advice import Adviser
@@ -58,14 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_params(parser)
 
 
-class _UsageError(Exception):
-    """The command line asks for what there is not; the text is the message."""
-
-
 def run(args: argparse.Namespace) -> int:
     import gamedsl
     from gamedsl.diagnostics import CompileError
     from gamedsl.diagnostics.render import render
+    from gamedsl.play.seats import SeatError
     from gamedsl.players.base import PlayerError
 
     try:
@@ -80,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
         people = _seats(game, args.seats)
         table = _seated(game, people, args.against, chosen)
         return _Play(game, table, chosen, args).run()
-    except _UsageError as error:
+    except SeatError as error:
         return _usage(str(error))
     except PlayerError as error:
         return _usage(f"{error.message}\n  fix: {error.help}")
@@ -96,40 +92,20 @@ class _Seated:
 
 
 def _seats(game: Game, given: Sequence[str]) -> frozenset[str]:
-    """The seats of people."""
-    ir = game.ir
-    if not given:
-        return frozenset(ir.seats[:1])
-    found: set[str] = set()
-    for name in (part.strip() for text in given for part in text.split(",")):
-        if name == "all":
-            found |= set(ir.everyone)
-            continue
-        seats = {seat for seat in ir.everyone if name in (seat, ir.role_of[seat])}
-        if not seats:
-            known = (*ir.everyone, *dict.fromkeys(ir.role_of.values()))
-            near = did_you_mean(name, known)
-            fix = f"did you mean `{near}`?" if near else f"there are {', '.join(ir.everyone)}"
-            raise _UsageError(f"{game.name} has no seat `{name}`; {fix}")
-        found |= seats
-    return frozenset(found)
+    """The seats of people. Raises SeatError."""
+    from gamedsl.play.seats import seats_named
+
+    return seats_named(game.ir, given) if given else frozenset(game.ir.seats[:1])
 
 
 def _seated(game: Game, people: frozenset[str], against: Sequence[str], seed: int) -> _Seated:
-    """Opens the players of all other seats. Raises PlayerError."""
+    """Opens the players of all other seats. Raises SeatError and PlayerError."""
     from gamedsl.play.opponents import strongest_player
+    from gamedsl.play.seats import players_named
     from gamedsl.players.table import open_player
 
     others = [seat for seat in game.ir.everyone if seat not in people]
-    named: dict[str, str] = {}
-    for text in against:
-        seat, equals, spec = text.partition("=")
-        if equals and seat.strip() in game.ir.everyone:
-            if seat.strip() in people:
-                raise _UsageError(f"{seat.strip()} is yours: name a player for another seat")
-            named[seat.strip()] = spec.strip()
-        else:
-            named |= {one: text.strip() for one in others if one not in named}
+    named = players_named(game.ir, people, against)
     opened: dict[str, Player] = {}
     for spec in dict.fromkeys(named.values()):
         opened[spec] = open_player(spec, game, seed=seed, allow_code=True)

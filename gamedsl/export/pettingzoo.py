@@ -28,6 +28,8 @@ try:
     from gymnasium import spaces
     from gymnasium.utils import seeding
     from pettingzoo import AECEnv, ParallelEnv
+
+    from gamedsl.export.spaces import action_space, mask_of, vector_space
 except ImportError as error:
     raise missing("pettingzoo", "pettingzoo") from error
 
@@ -92,7 +94,7 @@ class EnvGame:
         self.env = env
         self.seats = list(env.seats)
         self.names = {seat: env.action_names(seat) for seat in env.seats}
-        self.actions = {seat: spaces.Discrete(max(len(n), 1)) for seat, n in self.names.items()}
+        self.actions = {seat: action_space(names) for seat, names in self.names.items()}
         self.observations = {seat: self._observations(seat) for seat in env.seats}
         self.ledger = Ledger(env.ir, reward)
         self.episode: Episode | None = None
@@ -116,10 +118,7 @@ class EnvGame:
 
     def observe(self, seat: str) -> Observation:
         view = self.playing().view(seat)
-        mask = np.zeros(self.actions[seat].n, np.int8)
-        if view.legal:
-            legal = set(view.legal)
-            mask[:] = [name in legal for name in self.names[seat]]
+        mask = mask_of(self.names[seat], view.legal)
         return {"observation": np.array(view.vector, np.float32), "action_mask": mask}
 
     def reply(self, seat: str, action: Any) -> Action | ParseFailure:
@@ -158,13 +157,8 @@ class EnvGame:
         return dict.fromkeys(self.env.seats, 0)
 
     def _observations(self, seat: str) -> spaces.Dict:
-        components = self.env.viewer.layout(seat).components
-        low = np.array([c.low for c in components], np.float32)
-        high = np.array([c.high for c in components], np.float32)
-        size = self.actions[seat].n
-        mask = spaces.Box(0, 1, (size,), np.int8)
-        box = spaces.Box(low, high, dtype=np.float32)
-        return spaces.Dict({"observation": box, "action_mask": mask})
+        mask = spaces.Box(0, 1, (self.actions[seat].n,), np.int8)
+        return spaces.Dict({"observation": vector_space(self.env, seat), "action_mask": mask})
 
 
 class _Rendered:

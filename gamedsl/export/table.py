@@ -1,12 +1,16 @@
-"""The formats that `gamedsl export` writes.
+"""The formats and the libraries that `gamedsl export` writes for.
 
-A new format is a module of this package with a function from a game to a text, and its row here.
+A new format is a module of this package with a function from a game to a text, and its row in
+`ROWS`. A new library with a loop of its own is a module of its name, a folder of its name in
+`packages/` with the files of the package to write, and its row in `PEERS`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
+
+from gamedsl.extras import Requirement
 
 if TYPE_CHECKING:
     from gamedsl.runtime.game import Game
@@ -22,6 +26,19 @@ class Exporter(NamedTuple):
     name: str
     about: str
     write: Callable[[Game, int], str]
+
+
+class Peer(NamedTuple):
+    """A library whose own loop plays our games. `name` is its `--to`, its module in this package
+    and its folder in `packages/`; `needs` are the versions that its module imports.
+
+    `single`: its loop holds one seat.
+    """
+
+    name: str
+    about: str
+    needs: Requirement
+    single: bool = False
 
 
 def _efg(game: Game, limit: int) -> str:
@@ -42,3 +59,16 @@ ROWS = (
 )
 
 EXPORTERS: dict[str, Exporter] = {row.name: row for row in ROWS}
+
+PEER_ROWS = (
+    Peer(
+        "gymnasium", "one seat as a gymnasium environment",
+        Requirement("gymnasium", "gymnasium", "1.1", "2"), single=True,
+    ),
+    Peer(
+        "verifiers", "an environment of verifiers and prime-rl, one agent a role",
+        Requirement("verifiers", "verifiers", "0.4", "0.5"),
+    ),
+)  # fmt: skip
+
+PEERS: dict[str, Peer] = {row.name: row for row in PEER_ROWS}

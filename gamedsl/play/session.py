@@ -14,7 +14,7 @@ from gamedsl.players.base import Player
 from gamedsl.runtime.positions import has_perfect_information
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Action, Decision, Episode, Game, ParseFailure
+    from gamedsl.runtime import Action, Decision, Env, Episode, Game, ParseFailure
 
 
 @dataclass(frozen=True)
@@ -29,15 +29,16 @@ class Moment:
 
 class PlaySession:
     """A play from its first decision of a person to its end. `people` are the seats that they
-    hold; `players` hold all others. `run_seed` draws the labels of prompts (by default `seed`).
-    `start` is where the play begins, if not at the beginning: an episode to be forked.
+    hold; `players` hold all others. `start` is where the play begins, if not at the beginning: an
+    episode to be forked.
 
-    Raises ValueError for a seat that nobody holds, and what a player raises.
+    `env` is the environment that plays of one game share; by default each play has its own, whose
+    labels the seed draws. Raises ValueError for a seat that nobody holds, and what a player raises.
     """
 
     def __init__(
         self, game: Game, people: frozenset[str], players: Mapping[str, Player], *, seed: int,
-        run_seed: int | None = None, start: Episode | None = None,
+        env: Env | None = None, start: Episode | None = None,
     ) -> None:  # fmt: skip
         missing = set(game.ir.everyone) - people - players.keys()
         if missing:
@@ -45,7 +46,7 @@ class PlaySession:
         self.game = game
         self.people = people
         self._players = players
-        env = game.env(run_seed=seed if run_seed is None else run_seed)
+        env = env or game.env(run_seed=seed)
         self.episode = env.reset(seed=seed) if start is None else start.fork()
         self.moments: list[Moment] = []
         """What people were asked and answered so far, the oldest first."""

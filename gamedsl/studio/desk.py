@@ -84,7 +84,7 @@ class Desk:
                 from gamedsl.studio.records import episode_at
 
                 start = episode_at(game, record, moves)
-            session = PlaySession(game, held, opened, seed=seed, run_seed=seed, start=start)
+            session = PlaySession(game, held, opened, seed=seed, start=start)
         text = SeatText(session.episode.env)
         self._tables[table] = Sitting(game, session, held, opened, names, seed, text)
         return {"game": game.name, "seats": list(everyone), "players": dict(names)}
@@ -94,7 +94,11 @@ class Desk:
         found = self._table(table)
         with refusing():
             found.session = PlaySession(
-                found.game, found.people, found.players, seed=seed, run_seed=found.seed
+                found.game,
+                found.people,
+                found.players,
+                seed=seed,
+                env=found.game.env(run_seed=found.seed),
             )
 
     def look(self, table: str, seat: str) -> dict[str, Any]:
