@@ -109,7 +109,7 @@ def _mend(arguments: list[str], params: dict[str, str]) -> None:
     """Writes files anew with their safe fixes, and says on standard error what it did. A shipped
     game that is named, and not given as a path, stays as it is. WriteRefused passes through."""
     from gamedsl.diagnostics.render import render
-    from gamedsl.frontend.source.loader import display_name
+    from gamedsl.frontend.source.loader import as_written, display_name
     from gamedsl.repair import repair
     from gamedsl.storage.writer import write_output
 
@@ -120,23 +120,13 @@ def _mend(arguments: list[str], params: dict[str, str]) -> None:
         done = repair(path, params)
         if done.after is None or not done.changed:
             continue
-        write_output(path, _as_before(path, done.after))
+        write_output(path, as_written(path, done.after))
         count = len(done.mended)
         print(
             f"{display_name(path)}: {count} fix{'es' if count > 1 else ''} applied\n"
             f"{render(done.mended, 'concise')}",
             file=sys.stderr,
         )
-
-
-def _as_before(path: Path, text: str) -> str:
-    """Returns a text with the line ends and the byte order mark that its file has."""
-    from gamedsl.frontend.source.loader import MAX_BYTES
-    from gamedsl.storage.reader import read_bytes
-
-    old = read_bytes(path, limit=MAX_BYTES)
-    mark = "\ufeff" if old.startswith(b"\xef\xbb\xbf") else ""
-    return mark + (text.replace("\n", "\r\n") if b"\r\n" in old else text)
 
 
 def _checked(

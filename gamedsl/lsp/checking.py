@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from gamedsl.lsp.files import Checked, check
+from gamedsl.formatter import Formatted
+from gamedsl.lsp.files import Checked, check, lay_out
 from gamedsl.worker import Worker, WorkerError, WorkerLate
 
 SECONDS = 10.0
@@ -15,6 +16,11 @@ SECONDS = 10.0
 
 MOST_BYTES = 64 << 20
 """Bytes of what is known of one file, which is of at most 1 MiB itself."""
+
+_TASKS: dict[str, Callable[[Path, Mapping[Path, str]], object]] = {
+    "check": check,
+    "lay out": lay_out,
+}
 
 
 class CheckGivenUp(Exception):
@@ -30,7 +36,18 @@ class Checker:
 
     def check(self, path: Path, texts: Mapping[Path, str]) -> Checked:
         """Checks a file, as `gamedsl.lsp.files.check` does. Raises CheckGivenUp."""
-        message = pickle.dumps((path, dict(texts)))
+        checked = self._ask("check", path, texts)
+        assert isinstance(checked, Checked)
+        return checked
+
+    def lay_out(self, path: Path, texts: Mapping[Path, str]) -> Formatted:
+        """Lays a file out, as `gamedsl.lsp.files.lay_out` does. Raises CheckGivenUp."""
+        formatted = self._ask("lay out", path, texts)
+        assert isinstance(formatted, Formatted)
+        return formatted
+
+    def _ask(self, task: str, path: Path, texts: Mapping[Path, str]) -> object:
+        message = pickle.dumps((task, path, dict(texts)))
         try:
             answer = self._worker.ask(message, self._seconds)
         except WorkerLate as error:
@@ -39,9 +56,8 @@ class Checker:
             ) from error
         except WorkerError as error:
             raise CheckGivenUp("the check of this file broke off") from error
-        checked = pickle.loads(answer)  # by a process of ours, which runs no code of a game
-        assert isinstance(checked, Checked)
-        return checked
+        found: object = pickle.loads(answer)  # by a process of ours, which runs no code of a game
+        return found
 
     def close(self) -> None:
         """Ends the process, if there is one."""
@@ -49,8 +65,8 @@ class Checker:
 
 
 def _serve(line: Connection) -> None:
-    """Checks the files that are asked for over a line, until it is closed."""
+    """Does what is asked for over a line, until it is closed."""
     line.send_bytes(b"ready")
     while True:
-        path, texts = pickle.loads(line.recv_bytes())
-        line.send_bytes(pickle.dumps(check(path, texts)))
+        task, path, texts = pickle.loads(line.recv_bytes())
+        line.send_bytes(pickle.dumps(_TASKS[task](path, texts)))

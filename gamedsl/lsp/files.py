@@ -13,6 +13,7 @@ from typing import Any
 from gamedsl.compiler import check_names
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.diagnostics.spans import Span
+from gamedsl.formatter import Formatted, format_file
 from gamedsl.frontend.source import loader
 from gamedsl.frontend.source.nodes import Entry
 from gamedsl.frontend.source.nodes import Mapping as Tree
@@ -76,6 +77,25 @@ def check(path: Path, texts: Mapping[Path, str]) -> Checked:
     if extended and result.document is not None:
         names = {name.text: name for name in _declared(result.document.root)} | names
     return Checked(result.diagnostics, tree, names)
+
+
+def lay_out(path: Path, texts: Mapping[Path, str]) -> Formatted:
+    """Lays a file out as `gamedsl fmt` does, with open documents in the place of files."""
+    with loader.replacing(texts):
+        return format_file(path)
+
+
+def changed_lines(before: str, after: str) -> tuple[int, int, str]:
+    """Returns the first line (from 0) that differs, the line behind the last, and what is to stand
+    there: the rest of two texts is the same."""
+    old, new = (re.findall(r"[^\n]*\n|[^\n]+", text) for text in (before, after))
+    first = 0
+    while first < min(len(old), len(new)) and old[first] == new[first]:
+        first += 1
+    last = 0
+    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
+        last += 1
+    return first, len(old) - last, "".join(new[first : len(new) - last])
 
 
 def _declared(root: Tree) -> Iterator[DeclaredName]:

@@ -220,7 +220,7 @@ def _given_up(fact: str) -> lsp.Diagnostic:
 def make_server(seconds: float = SECONDS) -> Server:
     """Returns a server whose features are registered. A check may take so many seconds."""
     server = Server(seconds)
-    for register in (_add_checks, _add_fixes, _add_lookups, _add_names, _add_structure):
+    for register in _FEATURES:
         register(server)
     return server
 
@@ -371,6 +371,30 @@ def _add_structure(server: Server) -> None:
             found.append(_symbol(server, section.key.text, section.key.span, section.value.span))
             found[-1].children = inner
         return found
+
+
+def _add_layout(server: Server) -> None:
+    """Registers the layout of a document, which is that of `gamedsl fmt`."""
+
+    @server.feature(lsp.TEXT_DOCUMENT_FORMATTING)
+    async def formatting(_: Server, params: lsp.DocumentFormattingParams) -> list[lsp.TextEdit]:
+        document = server.workspace.get_text_document(params.text_document.uri)
+        texts, version = server.texts(), document.version
+        async with server.lock:
+            try:
+                done = await asyncio.to_thread(server.checker.lay_out, Path(document.path), texts)
+            except CheckGivenUp as error:
+                said = f"{error}: run `gamedsl fmt`, which has no bound"
+                raise JsonRpcException(said, lsp.LSPErrorCodes.RequestFailed.value) from error
+        if done.after is None or not done.changed or document.version != version:
+            return []
+        first, last, text = files.changed_lines(done.before, done.after)
+        if "\r\n" in document.source:
+            text = text.replace("\n", "\r\n")
+        return [lsp.TextEdit(lsp.Range(lsp.Position(first, 0), lsp.Position(last, 0)), text)]
+
+
+_FEATURES = (_add_checks, _add_fixes, _add_lookups, _add_names, _add_structure, _add_layout)
 
 
 def _symbol(server: Server, name: str, key: Span, value: Span) -> lsp.DocumentSymbol:

@@ -423,7 +423,7 @@ def _load_one(path: Path, problems: Problems) -> tuple[Kind, str, Mapping] | Non
     root = loader.parse(source, problems) if source is not None else None
     if root is None or source is None:
         return None
-    kind = _kind(root, source, problems)
+    kind = kind_of_root(root, source, problems)
     if kind is None:
         return None
     from gamedsl.frontend.schema.shape import check_shape
@@ -473,7 +473,9 @@ def _is_of_later_version(root: Mapping, problems: Problems) -> bool:
     return True
 
 
-def _kind(root: Mapping, source: Source, problems: Problems) -> Kind | None:
+def kind_of_root(root: Mapping, source: Source, problems: Problems) -> Kind | None:
+    """Returns the kind of file that the first key of a tree claims; None, with a problem, for some
+    other file."""
     entries = [entry for entry in root.entries if entry.key.text != VERSION_KEY]
     if not entries:
         place, first = root.span, ""

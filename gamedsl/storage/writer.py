@@ -148,8 +148,9 @@ def write_text(path: Path, text: str, *, durable: bool = True) -> None:
 def write_output(path: Path, text: str, *, parents: bool = False) -> None:
     """Writes a file that a user has named, as UTF-8; `parents`: makes the folders above it.
 
-    The file is written atomically, at the end of its links. What is no file, such as a pipe or
-    `/dev/stdout`, is written to as it is, and never replaced. Raises WriteRefused.
+    The file is written atomically, at the end of its links, with the permissions that it had. What
+    is no file, such as a pipe or `/dev/stdout`, is written to as it is, and never replaced. Raises
+    WriteRefused.
     """
     with _naming(path):
         if is_device(path) or _is_special(path):
@@ -160,7 +161,13 @@ def write_output(path: Path, text: str, *, parents: bool = False) -> None:
             raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
         if not parents:
             target.parent.stat()
-        write_text(target, text)
+
+        def write(new: Path) -> None:
+            new.write_bytes(text.encode())
+            if target.exists():
+                shutil.copymode(target, new)
+
+        write_atomically(target, write)
 
 
 def write_straight(path: Path, text: str) -> None:

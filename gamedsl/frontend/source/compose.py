@@ -41,7 +41,7 @@ MAX_VALUES = 100_000
 MOST_PROBLEMS = 100
 
 
-class _Events(Reader, Scanner, Parser):
+class Events(Reader, Scanner, Parser):
     def __init__(self, text: str) -> None:
         Reader.__init__(self, text)
         Scanner.__init__(self)
@@ -92,7 +92,7 @@ def compose(source: Source, problems: Problems) -> Node | None:
         return None
     composer = _Composer(source, problems)
     try:
-        events = _Events(source.text)
+        events = Events(source.text)
         try:
             while composer.take(events.get_event()):
                 pass

@@ -83,6 +83,14 @@ def from_text(name: str, text: str) -> Source:
     return Source(name, text.removeprefix("\ufeff"))
 
 
+def as_written(path: Path, text: str) -> str:
+    """Returns a new text of a file with the line ends and the byte order mark that the file has.
+    Raises FileRefused."""
+    old = read_bytes(path, limit=MAX_BYTES)
+    mark = "\ufeff" if old.startswith(b"\xef\xbb\xbf") else ""
+    return mark + (text.replace("\n", "\r\n") if b"\r\n" in old else text)
+
+
 def read(
     path: Path | str, problems: Problems, shipped: Callable[[], Sequence[str]] = tuple
 ) -> Source | None:

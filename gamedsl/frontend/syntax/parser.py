@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -36,6 +38,21 @@ MAX_DIGITS = 100
 
 KEYWORDS = ("if", "else", "for", "in", "not", "and", "or", "true", "false", "none")
 """The words of the language, which no name may be."""
+
+
+_recorded: ContextVar[list[Scalar] | None] = ContextVar("recorded", default=None)
+
+
+@contextmanager
+def recording_expressions() -> Iterator[list[Scalar]]:
+    """Yields a list that receives the scalars in which expressions or statements are read without
+    a problem, inside of the block."""
+    found: list[Scalar] = []
+    token = _recorded.set(found)
+    try:
+        yield found
+    finally:
+        _recorded.reset(token)
 
 
 @lru_cache(maxsize=1)
@@ -88,7 +105,16 @@ def parse_expression(
         place = build.span(0, len(text))
         problems.add("GD0201", "an expression is missing here", place, help="write a number")
         return None
-    return _parsed(text, "expression", build, build.node, problems)
+    tree = _parsed(text, "expression", build, build.node, problems)
+    if tree is not None:
+        _record(scalar)
+    return tree
+
+
+def _record(scalar: Scalar) -> None:
+    found = _recorded.get()
+    if found is not None:
+        found.append(scalar)
 
 
 def parse_statements(scalar: Scalar, problems: Problems) -> tuple[ast.Statement, ...] | None:
@@ -106,7 +132,10 @@ def parse_statements(scalar: Scalar, problems: Problems) -> tuple[ast.Statement,
     if sound and not found:
         problems.add("GD0201", "a statement is missing here", scalar.span, help=_STATEMENTS)
         return None
-    return tuple(found) if sound else None
+    if not sound:
+        return None
+    _record(scalar)
+    return tuple(found)
 
 
 _Tree = TypeVar("_Tree")
