@@ -97,8 +97,8 @@ def resumed_job(
     forced: bool = False, addresses: Collection[str] = (), listener: Listener | None = None,
 ) -> TrainingJob:  # fmt: skip
     """Returns the job that goes on with a run, as the run was asked for; `more` are settings that
-    may change: the number of steps, and the budget of endpoints. `file` is the game where the run's
-    copy is lost.
+    may change: the number of steps, the cluster, and the budget of endpoints. `file` is the game
+    where the run's copy is lost.
 
     Raises as `new_job`, and RunDamaged for a folder that is not as the run wrote it, unless
     `forced`.
@@ -110,7 +110,7 @@ def resumed_job(
     listener = listener or Listener()
     with collector_paused():
         for one in more:
-            if one.key != "steps" and not one.key.startswith("budget."):
+            if not may_change(one.key):
                 raise TrainError(
                     f"`{one.key}` cannot be changed in a run that goes on", "start a new run"
                 )
@@ -130,6 +130,12 @@ def resumed_job(
         settings += [override("wording", wording_of(info)), *more]
         checked = _checked(game, proofs, settings, addresses, listener, warn=False)
         return TrainingJob(*checked, info["params"], found)
+
+
+def may_change(key: str) -> bool:
+    """Whether a run that goes on may have another value of a setting: none that numbers depend
+    on."""
+    return key in ("steps", "cluster", "workers") or key.startswith("budget.")
 
 
 def _require_calls(run: Path, files: Iterable[dict[str, str]]) -> None:
@@ -253,7 +259,7 @@ def run_job(
 
 def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listener) -> Trained:
     from gamedsl.policies.process_group import join
-    from gamedsl.train.engine import kv_rooms, open_policy, set_threads
+    from gamedsl.train.engine import close, kv_rooms, open_policy, set_threads
 
     recipe, threads = job.recipe, job.recipe.threads
     if job.run is not None and threads is None:
@@ -304,6 +310,7 @@ def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listene
             interrupt=interrupt, seating=job.seating, load=_load,
         )  # fmt: skip
         stack.close()
+        close(policy)
         report = write_report(folder.path)
         if group is not None:
             group.close()

@@ -128,10 +128,10 @@ def _understand_resume(
 ) -> TrainingJob:
     """A run is resumed as it was asked for; only the number of steps may be another, and what
     endpoints may use up."""
-    from gamedsl.api.training_job import resumed_job
+    from gamedsl.api.training_job import may_change, resumed_job
     from gamedsl.recipe.resolve import override, parse_overrides
 
-    more = [text for text in args.settings if text.startswith("budget.")]
+    more = [text for text in args.settings if may_change(text.partition("=")[0].strip())]
     others = [text for text in args.settings if text not in more]
     refused = [
         name for name, value in (("--set", others), ("--param", params), ("--out", args.out),

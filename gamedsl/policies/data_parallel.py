@@ -29,6 +29,7 @@ from gamedsl.policies.generation import (
     TokenEntropy,
     TokenRow,
     Weigh,
+    Writing,
     all_served,
     numbers_of,
     served,
@@ -256,8 +257,10 @@ def in_parallel(policy: Policy, group: ProcessGroup | None) -> Policy:
     """Returns a policy that shares its work with the processes of a group, if there is one."""
     if group is None:
         return policy
-    writes = hasattr(policy, "generate")
-    return (DataParallelWriter if writes else DataParallelPolicy)(policy, group)
+    if hasattr(policy, "generate"):
+        shared: Writing = DataParallelWriter(policy, group)
+        return shared
+    return DataParallelPolicy(policy, group)
 
 
 def is_parallel(policy: Policy) -> bool:

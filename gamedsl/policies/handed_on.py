@@ -76,6 +76,9 @@ class WritingHandedOn(HandedOn):
     def longest_of(self, adapter: str) -> int | float:
         return self.writing.longest_of(adapter)
 
+    def kept_of(self, adapter: str) -> int:
+        return self.writing.kept_of(adapter)
+
     def token_log_probs(
         self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
     ) -> list[torch.Tensor]:

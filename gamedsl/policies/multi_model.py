@@ -30,6 +30,7 @@ from gamedsl.policies.generation import (
     served,
     weights_of,
 )
+from gamedsl.policies.handed_on import HandedOn
 
 if TYPE_CHECKING:
     from torch import nn
@@ -227,6 +228,8 @@ def by_model(models: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
 
 def models_of(policy: Policy) -> tuple[Policy, ...]:
     """The models that a policy is made of, one at least."""
+    if isinstance(policy, HandedOn) and isinstance(policy.own, MultiModelPolicy):
+        return policy.own.models
     return policy.models if isinstance(policy, MultiModelPolicy) else (policy,)
 
 

@@ -431,6 +431,19 @@ class Recipe:
         " it",
     )
     vllm: Vllm = field(metadata=group(read_if=is_one_of("engine", "vllm")))
+    cluster: str = setting(
+        "local",
+        "where replies in games in words are written: `local`, in this process; `ray`, by workers"
+        " of a Ray cluster that is started here; `ray://HOST:PORT`, of one that is there",
+        noun="`local`, `ray` or `ray://HOST:PORT`", pattern=r"local|ray|ray://[\w.:\[\]-]+",
+        written_only=True,
+    )  # fmt: skip
+    workers: int | None = setting(
+        "auto",
+        "workers of the cluster; `auto`: one for each GPU, or for each processor core but one",
+        low=1, high=4096, absent="auto",
+        read_if=ReadIf("cluster", lambda value: value != "local", "`cluster: ray`"),
+    )  # fmt: skip
     method: str = setting("grpo", "")
     """A method of `gamedsl.recipe.methods`, which also says what this row accepts."""
     preset: str | None = setting("none", "", absent="none")

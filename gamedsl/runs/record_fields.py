@@ -221,6 +221,8 @@ FIELDS = (
                 "mean divergence of a token's distribution from the reference, estimated, in nats",
                 "those with `kl`, in words"),
     # what some recipes add
+    RecordField("lost_workers", _STEP, NUMBER,
+                "workers that ended so far, and were started again", "those with `cluster`"),
     RecordField("warm_start", _START, optional(Fields({"steps": NUMBER, "distance": NUMBER})),
                 "the fit of `start` and `prior`", _CLOSED),
     RecordField("warm_up", _START, _WARM_UP, "the imitation: its games, fits and epochs",

@@ -10,6 +10,7 @@ import importlib.util
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gamedsl.extras import install_command
@@ -24,6 +25,7 @@ from gamedsl.train.errors import TrainError
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Notify, Policy
+    from gamedsl.policies.generation import Writing
     from gamedsl.policies.process_group import ProcessGroup
     from gamedsl.runtime.game import Game
 
@@ -114,7 +116,10 @@ def open_policy(
         shards=recipe.shard,
     )
     models = recipe.models(game.ir)
-    policy = factory.open_policy(models, options, join_tokenizers=together, notify=notify)
+    here = options if recipe.cluster == "local" else replace(options, vllm=None)
+    policy = factory.open_policy(models, here, join_tokenizers=together, notify=notify)
+    if recipe.cluster != "local":
+        policy = _with_workers(policy, models, options, recipe, notify)
     try:
         draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=policy.tokenizer)
     except ValueError as error:
@@ -123,6 +128,32 @@ def open_policy(
             "give `labels` another style, or take a model with another tokenizer",
         ) from error
     return policy
+
+
+def _with_workers(
+    policy: Policy, models: Mapping[str, str], options: PolicyOptions, recipe: Recipe,
+    notify: Notify,
+) -> Policy:  # fmt: skip
+    """Returns a policy whose replies workers of the recipe's cluster write."""
+    from gamedsl.policies.ray_workers import RayPolicy, Workers
+
+    if options.group is not None:
+        raise TrainError(
+            "several processes of torchrun and a Ray cluster cannot share one run",
+            "start it without torchrun, or write `cluster: local`",
+        )
+    notify("starting workers")
+    address = None if recipe.cluster == "ray" else recipe.cluster
+    workers = Workers(models, options, address=address, count=recipe.workers)
+    written_there: Writing = RayPolicy(policy, workers)
+    return written_there
+
+
+def close(policy: Policy) -> None:
+    """Ends the workers that write for a policy, if there are any."""
+    workers = getattr(policy, "workers", None)
+    if workers is not None:
+        workers.close()
 
 
 def _prompts_last(game: Game, recipe: Recipe) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from gamedsl.policies.base import Policy
+from gamedsl.policies.ray_workers import RayPolicy
 from gamedsl.train.estimators import Experience
 from gamedsl.train.methods.base import Record
 from gamedsl.train.metrics import (
@@ -102,5 +103,10 @@ class WrittenRecords:
         counts = {"sequences": experience.samples + experience.void, "void": experience.void}
         return {
             **role_means(batch), **opponent_games(batch), **reply_metrics(batch), **updated,
-            **counts,
+            **counts, **self._lost(),
         }  # fmt: skip
+
+    def _lost(self) -> Record:
+        """Returns the field on workers of a cluster, where there are any."""
+        workers = self.policy.workers if isinstance(self.policy, RayPolicy) else None
+        return {} if workers is None else {"lost_workers": workers.lost}

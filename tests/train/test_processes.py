@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from gamedsl.policies.sharding import Lockstep
 from gamedsl.train.errors import TrainError
 from gamedsl.train.processes import Agreement
 from tests.policies.process_threads import in_processes
+from tests.train.nearness import near
 
 STEPS = 5
 CLOSED = ("stag_hunt", "--set", "method=grpo", "--set", "games=64")
@@ -55,19 +55,9 @@ def _metrics(run: Path) -> list[dict[str, Any]]:
     return [{**json.loads(line), **unlike} for line in lines]
 
 
-def _near(one: Any, other: Any) -> bool:
-    if isinstance(one, float) or isinstance(other, float):
-        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
-    if isinstance(one, dict):
-        return one.keys() == other.keys() and all(_near(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(_near, one, other))
-    return bool(one == other) or isinstance(one, str)  # sentences round
-
-
 def _check_equal(run: Path, other: Path) -> None:
     for one, two in zip(_metrics(run), _metrics(other), strict=True):
-        different = [key for key in one if not _near(one[key], two.get(key))]
+        different = [key for key in one if not near(one[key], two.get(key), TOLERANCE)]
         assert one.keys() == two.keys()
         assert not different, {key: (one[key], two[key]) for key in different}
 

@@ -1,0 +1,328 @@
+"""Replies written by workers of a Ray cluster, for a policy that is trained here.
+
+Ray places the workers, restarts those that end, and carries what is sent. Each worker has a model
+of its own and writes a share of the replies. Adapters travel once for each change of their weights,
+through Ray's object store. A worker that has loaded them scores a probe, and the trainer compares:
+so a worker never writes by other weights than those that it was sent.
+
+Requests carry their seeds, so a reply is the same whoever writes it. What a lost worker owed is
+asked of another one, and no game is lost or counted twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
+
+from gamedsl.errors import UserError
+from gamedsl.extras import install_command
+from gamedsl.policies.base import Message, Policy, Query
+from gamedsl.policies.errors import ModelError
+from gamedsl.policies.generation import (
+    Generated,
+    Request,
+    Session,
+    Then,
+    Writing,
+    all_served,
+    served,
+)
+from gamedsl.policies.handed_on import WritingHandedOn
+from gamedsl.policies.placement import Placement
+
+if TYPE_CHECKING:
+    import torch
+
+    from gamedsl.policies.factory import PolicyOptions
+
+_PROBE: tuple[Message, ...] = (("user", "Is it day?"),)
+_LABELS = ("yes", "no way")
+TOLERANCE = 0.25
+"""Of log-probabilities of the probe: models of 16 bits round so much."""
+STEPS = 8
+"""Steps that a worker writes before it takes new requests, at most."""
+LOSSES = 5
+"""Workers that may end one after the other without a reply between."""
+_Weights = dict[str, dict[str, "torch.Tensor"]]
+
+
+class Written(NamedTuple):
+    """What a worker gives back: replies that ended, by number, the version of the adapters that it
+    writes by, and its scores of the probe where it has just loaded them, by adapter."""
+
+    replies: list[tuple[int, Generated]]
+    version: int
+    probes: dict[str, list[float]] | None
+
+
+class Writer:
+    """The part of a worker that knows no Ray: a policy, and the session that it writes."""
+
+    def __init__(self, open_policy: Callable[[], Policy]) -> None:
+        self._policy = cast("Writing", open_policy())
+        self._version = -1
+        self._session: Session | None = None
+        self._of = -1
+        self._numbers: list[int] = []
+
+    def write(
+        self, session: int, version: int, weights: _Weights,
+        requests: Sequence[tuple[int, Request]],
+    ) -> Written:  # fmt: skip
+        """Takes requests, by number, and writes until a reply has ended, `STEPS` steps at most."""
+        probes = None
+        if version != self._version:
+            for name, state in weights.items():
+                self._policy.load_adapter_state(name, state)
+            self._policy.forget()
+            self._version, self._of = version, -1
+            probes = probe(self._policy)
+        if session != self._of or self._session is None:
+            if self._session is not None:
+                self._session.close()
+            self._session, self._of, self._numbers = self._policy.session(), session, []
+        if requests:
+            self._numbers += [number for number, _ in requests]
+            self._session.ask([request for _, request in requests])
+        ended: list[tuple[int, Generated]] = []
+        for _ in range(STEPS):
+            if ended or not self._session.under_way:
+                break
+            ended += [(self._numbers[at], reply) for at, reply in self._session.step()]
+        return Written(ended, version, probes)
+
+
+def probe(policy: Policy) -> dict[str, list[float]]:
+    """Returns the log-probabilities of the probe's labels, by adapter."""
+    queries = [Query(_PROBE, _LABELS, name) for name in policy.adapters]
+    scores = policy.log_probs(queries)
+    return {q.adapter: score.tolist() for q, score in zip(queries, scores, strict=True)}
+
+
+class RayPolicy(WritingHandedOn):
+    """A `Policy` whose replies workers write; all else is done by `own`, here."""
+
+    def __init__(self, own: Policy, workers: Workers) -> None:
+        super().__init__(own)
+        self.workers = workers
+        self._sent: tuple[tuple[str, int], ...] = ()
+        self._version = -1
+        self._probes: dict[str, list[float]] = {}
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        return all_served(self.serve, requests)
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        served(self.session(), requests, then)
+
+    def session(self) -> Session:
+        now = tuple(
+            (name, sum(tensor._version for tensor in self.own.parameters(name)))
+            for name in self.own.adapters
+        )
+        if now != self._sent:
+            self._sent, self._version = now, self._version + 1
+            self.workers.send(
+                self._version, {name: self.own.adapter_state(name) for name in self.own.adapters}
+            )
+            self._probes = probe(self.own)
+        return _Session(self.workers, self._version, self._check)
+
+    def _check(self, worker: int, written: Written) -> None:
+        """Raises ModelError where a worker writes by other weights than the trainer's."""
+        for name, found in (written.probes or {}).items():
+            wanted = self._probes[name]
+            furthest = max(abs(a - b) for a, b in zip(found, wanted, strict=True))
+            if written.version != self._version or furthest > TOLERANCE:
+                raise ModelError(
+                    f"worker {worker} does not write by the adapter `{name}` that it was sent: its"
+                    f" log-probabilities of a probe are {furthest:.2g} away",
+                    "see that all machines have the same versions of gamedsl, torch and the model",
+                )
+
+
+class Workers:
+    """The workers of one policy on a Ray cluster."""
+
+    def __init__(
+        self,
+        models: Mapping[str, str],
+        options: PolicyOptions,
+        *,
+        address: str | None,
+        count: int | None,
+    ) -> None:
+        """models, options: as `factory.open_policy` takes them. address: of a cluster that is
+        there, `ray://HOST:PORT`; None starts one here. count: of workers; None is one for each GPU
+        of the cluster, or for each processor core but one. Raises ModelError."""
+        self._ray = ray = _started(address)
+        resources: dict[str, float] = ray.cluster_resources()
+        gpus = int(resources.get("GPU", 0))
+        self.count = count or gpus or max(1, int(resources.get("CPU", 1)) - 1)
+        # A lost worker is made anew: calls of an actor that Ray restarts fail until it is there.
+        kind = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(Writer)
+        opening = _Opening(dict(models), replace(options, group=None, shards=False))
+        self._made: Callable[[], Any] = lambda: kind.remote(opening)
+        self._actors = [self._made() for _ in range(self.count)]
+        self._weights: Any = None
+        self.session = -1
+        self.lost = 0
+        """Workers that ended, and were started again."""
+
+    def send(self, version: int, weights: _Weights) -> None:
+        """Puts adapters where workers take them from."""
+        self._weights = self._ray.put(weights)
+
+    def write(
+        self, worker: int, session: int, version: int, requests: Sequence[tuple[int, Request]]
+    ) -> Any:
+        """Asks a worker; returns what `wait` waits for."""
+        return self._actors[worker].write.remote(session, version, self._weights, list(requests))
+
+    def wait(self, asked: Mapping[int, Any]) -> dict[int, Written | None]:
+        """Returns what workers gave back, by worker, once one has; None of a worker that ended.
+        Raises what a worker raises."""
+        ready, _ = self._ray.wait(list(asked.values()), num_returns=1)
+        found: dict[int, Written | None] = {}
+        for worker, reference in asked.items():
+            if reference not in ready:
+                continue
+            try:
+                found[worker] = self._ray.get(reference)
+            except self._ray.exceptions.RayActorError:
+                found[worker], self._actors[worker] = None, self._made()
+                self.lost += 1
+            except self._ray.exceptions.RayTaskError as error:
+                cause = error.cause
+                if isinstance(cause, UserError):
+                    raise ModelError(cause.fact, cause.fix) from error
+                raise ModelError(
+                    f"worker {worker} failed: {cause!r}", "see Ray's log of it"
+                ) from error
+        return found
+
+    def close(self) -> None:
+        """Ends the workers."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        self._actors = []
+
+
+class _Opening:
+    """Opens the policy of a worker, in its process."""
+
+    def __init__(self, models: dict[str, str], options: PolicyOptions) -> None:
+        self._models, self._options = models, options
+
+    def __call__(self) -> Policy:
+        import torch
+
+        from gamedsl.policies.factory import open_policy
+
+        torch.set_num_threads(1)
+        return open_policy(self._models, self._options, join_tokenizers=_first)
+
+
+def _first(tokenizers: Any) -> Any:
+    """A worker's policy is only asked for the tokenizers of its adapters."""
+    return next(iter(tokenizers))
+
+
+def _started(address: str | None) -> Any:
+    """Returns Ray, connected to a cluster. Raises ModelError."""
+    try:
+        import ray
+    except ImportError as error:
+        raise ModelError("Ray is not installed here", install_command("ray")) from error
+    if ray.is_initialized():
+        return ray
+    try:
+        if address is None:
+            ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
+        else:
+            ray.init(address, log_to_driver=False, configure_logging=False)
+    except Exception as error:  # of many kinds, by where the connection fails
+        raise ModelError(
+            f"no Ray cluster answers at {address or 'this machine'}: {error}",
+            "start one with `ray start --head`, or write `cluster: ray`",
+        ) from error
+    return ray
+
+
+class _Session:
+    """A session of which workers write."""
+
+    def __init__(
+        self, workers: Workers, version: int, check: Callable[[int, Written], None]
+    ) -> None:
+        self._workers, self._version, self._check = workers, version, check
+        workers.session += 1
+        self._number = workers.session
+        self._placement = Placement(workers.count)
+        self._open: dict[int, tuple[Request, int]] = {}
+        """Requests without a reply, and their workers, by number."""
+        self._new: dict[int, list[tuple[int, Request]]] = {}
+        """Requests that a worker has not been sent yet, by worker."""
+        self._asked: dict[int, Any] = {}
+        """What workers are doing."""
+        self._count = self._losses = 0
+
+    @property
+    def under_way(self) -> bool:
+        return bool(self._open)
+
+    def ask(self, requests: Sequence[Request]) -> None:
+        self._place(list(enumerate(requests, self._count)))
+        self._count += len(requests)
+
+    def step(self) -> list[tuple[int, Generated]]:
+        """Sends what is new to workers who wait, and waits until one gives something back."""
+        owing = {worker for _, worker in self._open.values()}
+        for worker in sorted(owing - self._asked.keys()):
+            requests = self._new.pop(worker, [])
+            self._asked[worker] = self._workers.write(worker, self._number, self._version, requests)
+        found = self._workers.wait(self._asked)
+        ended: list[tuple[int, Generated]] = []
+        for worker, written in found.items():
+            del self._asked[worker]
+            if written is None:
+                self._lose(worker)
+                continue
+            self._check(worker, written)
+            self._losses = 0
+            ended += [pair for pair in written.replies if pair[0] in self._open]
+        for number, _ in ended:
+            del self._open[number]
+        return sorted(ended, key=lambda pair: pair[0])
+
+    def close(self) -> None:
+        """Forgets what is under way; workers drop it with the next session."""
+        self._open, self._asked = {}, {}
+
+    def _place(
+        self, numbered: Sequence[tuple[int, Request]], absent: int | None = None
+    ) -> None:  # fmt: skip
+        """Gives requests, by number, to workers; `absent` gets none if there is another."""
+        loads: dict[int, int] = {} if absent is None else {absent: len(numbered) + self._count}
+        for _, worker in self._open.values():
+            loads[worker] = loads.get(worker, 0) + 1
+        places = self._placement.of([request for _, request in numbered], loads)
+        for (number, request), worker in zip(numbered, places, strict=True):
+            self._open[number] = request, worker
+            self._new.setdefault(worker, []).append((number, request))
+
+    def _lose(self, worker: int) -> None:
+        """Asks others for what a worker owed that has ended; it is started again meanwhile. Raises
+        ModelError where workers keep ending."""
+        self._losses += 1
+        if self._losses > LOSSES:
+            raise ModelError(
+                f"workers ended {self._losses} times without a reply",
+                "see Ray's logs; a model may need more memory than a worker has",
+            )
+        owed = [(n, request) for n, (request, at) in self._open.items() if at == worker]
+        for number, _ in owed:
+            del self._open[number]
+        self._new.pop(worker, None)
+        self._place(owed, absent=worker)

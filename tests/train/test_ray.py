@@ -1,0 +1,222 @@
+"""Replies written by workers: the same as here, whoever writes them and whoever ends."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from gamedsl.policies.errors import ModelError
+from gamedsl.policies.factory import PolicyOptions, open_policy
+from gamedsl.policies.generation import Generated, Request, Writing
+from gamedsl.policies.ray_workers import RayPolicy, Workers, Writer, Written
+from gamedsl.prompting.tokenizers import together
+from gamedsl.runtime import Game
+from gamedsl.train.engine import close
+from gamedsl.train.loop import train
+from gamedsl.train.runfolder import create
+from gamedsl.train.sessions import writer
+from tests.train.in_words import opened, recipe_of, steps_of
+from tests.train.nearness import near
+from tests.train.test_training_in_words import PAIR
+
+# PEFT itself asks transformers for a name that transformers has deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+
+MODELS = {"guesser": "tiny"}
+KILLED_STEPS = 30
+NEEDS_RAY = [
+    pytest.mark.ray,
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+]
+
+
+def _policy() -> Writing:
+    return writer(open_policy(MODELS, PolicyOptions(), join_tokenizers=together))
+
+
+class _Threads(Workers):
+    """Workers in this process: each request is answered when it is waited for. `ends` are the
+    numbers of calls at which the worker is lost."""
+
+    def __init__(self, count: int, ends: Sequence[int] = ()) -> None:
+        self.count, self.session, self.lost = count, -1, 0
+        self._writers = [Writer(_policy) for _ in range(count)]
+        self._ends, self._calls = set(ends), 0
+        self.weights: dict[str, Any] = {}
+
+    def send(self, version: int, weights: dict[str, Any]) -> None:
+        self.weights = weights
+
+    def write(
+        self, worker: int, session: int, version: int, requests: Sequence[tuple[int, Request]]
+    ) -> Any:
+        return session, version, requests
+
+    def wait(self, asked: Mapping[int, Any]) -> dict[int, Written | None]:
+        worker, (session, version, requests) = next(iter(asked.items()))
+        self._calls += 1
+        if self._calls in self._ends:
+            self.lost += 1
+            self._writers[worker] = Writer(_policy)
+            return {worker: None}
+        return {worker: self._writers[worker].write(session, version, self.weights, requests)}
+
+
+class _Zeros(_Threads):
+    """Workers that get other weights than those that were sent."""
+
+    def send(self, version: int, weights: dict[str, Any]) -> None:
+        zeros = {name: torch.zeros_like(one) for name, one in weights["guesser"].items()}
+        super().send(version, {"guesser": zeros})
+
+
+def _requests() -> list[Request]:
+    return [Request((("user", f"Game {n // 2}"),), "guesser", 3 + n, seed=n) for n in range(9)]
+
+
+def _talk(policy: Writing) -> dict[int, Generated]:
+    """Conversations of two replies each."""
+    asked, found = _requests(), {}
+
+    def then(number: int, reply: Generated) -> list[Request]:
+        assert number not in found
+        found[number] = reply
+        before = asked[number]
+        if number >= 9:
+            return []
+        said = (*before.messages, ("assistant", reply.reply_ids), ("user", "And then?"))
+        asked.append(Request(said, "guesser", 4, seed=number + 100))
+        return asked[-1:]
+
+    policy.serve(list(asked), then)
+    return {asked[number].seed: reply for number, reply in found.items()}
+
+
+def _check_alike(found: dict[int, Generated], expected: dict[int, Generated]) -> None:
+    assert found.keys() == expected.keys()
+    for seed, reply in found.items():
+        assert reply.reply_ids == expected[seed].reply_ids
+        assert reply.log_probs == pytest.approx(expected[seed].log_probs, abs=1e-5)
+
+
+@pytest.mark.parametrize("ends", [(), (1,), (2, 3, 7), (4, 5, 6, 8)])
+def test_replies_are_those_of_one_process_whoever_is_lost(ends: Sequence[int]) -> None:
+    workers = _Threads(3, ends)
+    _check_alike(_talk(RayPolicy(_policy(), workers)), _talk(_policy()))
+    assert workers.lost == len(ends)
+
+
+def test_workers_that_keep_ending_are_given_up() -> None:
+    policy = RayPolicy(_policy(), _Threads(2, range(100)))
+    with pytest.raises(ModelError, match="ended 6 times without a reply"):
+        policy.generate(_requests())
+
+
+def test_new_weights_are_sent_once_and_used() -> None:
+    own, workers = _policy(), _Threads(2)
+    policy = RayPolicy(own, workers)
+    before = policy.generate(_requests())
+    kept = workers.weights
+    policy.generate(_requests())
+    assert workers.weights is kept
+    with torch.no_grad():
+        for parameter in own.parameters():
+            parameter.add_(0.3)
+    after = policy.generate(_requests())
+    assert workers.weights is not kept
+    _check_alike(dict(enumerate(after)), dict(enumerate(own.generate(_requests()))))
+    assert [one.reply_ids for one in after] != [one.reply_ids for one in before]
+
+
+def test_other_weights_than_those_sent_are_noticed() -> None:
+    own = _policy()
+    policy = RayPolicy(own, _Zeros(2))
+    with torch.no_grad():
+        for parameter in own.parameters():
+            parameter.add_(0.3)
+    with pytest.raises(ModelError, match="does not write by the adapter `guesser`"):
+        policy.generate(_requests())
+
+
+@pytest.fixture(scope="module")
+def _cluster() -> Iterator[None]:
+    yield
+    import ray
+
+    ray.shutdown()
+
+
+def _steps(game: Game, folder: Path, **settings: Any) -> list[dict[str, Any]]:
+    given = {"steps": 4, "games": 16, "group_size": 16, **settings}
+    return steps_of(game, recipe_of(game, **given), folder)
+
+
+def _without(record: dict[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in record.items() if k not in ("seconds", "lost_workers")}
+
+
+class TestCluster:
+    """A real cluster on this machine."""
+
+    pytestmark = [*NEEDS_RAY, pytest.mark.usefixtures("_cluster")]
+
+    def test_metrics_are_those_of_a_local_run(
+        self, compiled: Callable[[str], Game], tmp_path: Path
+    ) -> None:
+        game = compiled(PAIR)
+        local = _steps(game, tmp_path / "local")
+        shared = _steps(game, tmp_path / "ray", cluster="ray", workers=2)
+        for one, other in zip(local, shared, strict=True):
+            assert near(_without(other), _without(one), 1e-3)
+            assert other["lost_workers"] == 0
+
+    def test_killed_workers_lose_no_game(
+        self, compiled: Callable[[str], Game], tmp_path: Path
+    ) -> None:
+        game = compiled(PAIR)
+        local = _steps(game, tmp_path / "local", steps=KILLED_STEPS)
+        recipe = recipe_of(
+            game, steps=KILLED_STEPS, games=16, group_size=16, cluster="ray", workers=2
+        )
+        policy = opened(game, recipe)
+        run = create(game, recipe, tmp_path / "ray", {}, policy.tokenizer, 1)
+        done = threading.Event()
+        killer = threading.Thread(target=_kill, args=(done, random.Random(5), 10))
+        killer.start()
+        try:
+            assert train(game, recipe, run, policy).finished
+        finally:
+            done.set()
+            killer.join()
+            close(policy)
+        steps = [record for record in run.records() if record["event"] == "step"]
+        for one, other in zip(local, steps, strict=True):
+            assert near(_without(other), _without(one), 1e-3)
+        assert steps[-1]["lost_workers"] > 0
+        assert any(step["loss"] for step in steps)
+
+
+def _kill(done: threading.Event, rng: random.Random, times: int) -> None:
+    """Kills workers at random moments."""
+    for _ in range(times):
+        if done.wait(rng.uniform(1.0, 5.0)):
+            return
+        found = subprocess.run(
+            ["pgrep", "-f", "ray::Writer"], capture_output=True, text=True, check=False
+        )
+        if pids := [int(line) for line in found.stdout.split()]:
+            os.kill(rng.choice(pids), signal.SIGKILL)
+            time.sleep(0.1)
