@@ -10,6 +10,7 @@ import torch
 from gamedsl.policies.activations import Activations
 from gamedsl.policies.base import Encoded, Query
 from gamedsl.policies.chat import HFTokenizer
+from gamedsl.policies.cost import ModelSize
 
 Scored = tuple[list[int], list[torch.Tensor]]
 """Which queries are in a chunk, and log pi [labels] of each, on the device."""
@@ -20,6 +21,13 @@ class ChunkedPolicy(ABC):
 
     tokenizer: HFTokenizer
     activations: Activations
+    most_rows: int
+    """Positions whose logits are computed together."""
+
+    @property
+    @abstractmethod
+    def size(self) -> ModelSize:
+        """The size of the model and its adapters."""
 
     @property
     @abstractmethod

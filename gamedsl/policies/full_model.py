@@ -23,6 +23,7 @@ from gamedsl.policies.activations import Activations, Recompute
 from gamedsl.policies.base import Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
+from gamedsl.policies.cost import ModelSize, active_weights
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.models import load
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
@@ -60,6 +61,7 @@ class FullPolicy(ChunkedPolicy):
         self.tokenizer = HFTokenizer(loaded.tokenizer)
         self._wrapped, self._max_tokens = loaded.tokenizer, max_tokens
         self._by_plan = adopt(loaded.model)
+        self.most_rows = max_tokens
         self._models: dict[str, Any] = {}
         for name in adapters:
             if name in self._models or not re.fullmatch(r"[\w-]+", name):
@@ -77,6 +79,19 @@ class FullPolicy(ChunkedPolicy):
         )
         for layer in (layer for decoder in decoders for layer in decoder.layers):
             self.activations.watch(layer)
+
+    @property
+    def size(self) -> ModelSize:
+        """The size of all copies of the model, each of which is trained."""
+        model = next(iter(self._models.values()))
+        config = model.config.get_text_config()
+        layers = model.get_decoder().layers
+        head = model.get_output_embeddings().weight
+        numbers = sum(parameter.numel() for parameter in self.parameters())
+        return ModelSize(
+            0, numbers, 0, sum(active_weights(layer, config) for layer in layers), head.numel(),
+            int(config.hidden_size), len(head), model.dtype, self.device, trains_all=True,
+        )  # fmt: skip
 
     @property
     def adapters(self) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from gamedsl.policies.agreement import agree
 from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
+from gamedsl.policies.cost import ModelSize, active_weights, weight_bytes
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
     Generated,
@@ -33,7 +34,7 @@ from gamedsl.policies.generation import (
     TokenRow,
     Weigh,
 )
-from gamedsl.policies.kv_room import GIB, kv_room
+from gamedsl.policies.kv_room import GIB, bytes_per_token, kv_room
 from gamedsl.policies.lora import Adapters, LoraSpec
 from gamedsl.policies.models import load
 from gamedsl.policies.network import Network
@@ -112,11 +113,13 @@ class HFPolicy(ChunkedPolicy):
         self.activations = self._activations_of(dtype, max_tokens, recompute)
         self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens
-        self._max_rows = _HEAD_ELEMENTS // self._network.vocabulary
+        self.most_rows = _HEAD_ELEMENTS // self._network.vocabulary
         self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)
         self._check_head()
         self.packing = self._choose_packing(packing, use_trunk=trunk_tokens > 0, notify=notify)
         self.kv_bytes = kv_bytes or int(kv_room(self.device, models=models) * GIB)
+        config, layers = self._network.config, len(self._network.layers)
+        self.kv_token_bytes = bytes_per_token(config, layers, self._network.dtype)
         self._writer = Writer(
             self._network,
             self._adapters,
@@ -135,6 +138,19 @@ class HFPolicy(ChunkedPolicy):
         return Activations(
             network.config, adapted, dtype, self.device,
             pass_tokens=pass_tokens, recompute=recompute,
+        )  # fmt: skip
+
+    @property
+    def size(self) -> ModelSize:
+        """The size of the model and its adapters."""
+        network, cut = self._network, self._adapters.first_layer
+        active = [active_weights(layer, network.config) for layer in network.layers]
+        head = network.vocabulary * int(network.config.hidden_size)
+        return ModelSize(
+            weight_bytes(network.model) + network.head_bytes,
+            sum(parameter.numel() for parameter in self.parameters()),
+            sum(active[:cut]), sum(active[cut:]), head,
+            int(network.config.hidden_size), network.vocabulary, network.dtype, self.device,
         )  # fmt: skip
 
     @property
@@ -223,7 +239,7 @@ class HFPolicy(ChunkedPolicy):
 
     def _scored(self, queries: Sequence[Query]) -> Iterator[Scored]:
         items = [(query.adapter, self.encode(query)) for query in queries]
-        for indices in chunks(items, self._max_tokens, self._max_rows):
+        for indices in chunks(items, self._max_tokens, self.most_rows):
             yield indices, self._log_pi([items[index] for index in indices])
 
     def _log_pi(self, items: list[AdapterQuery]) -> list[torch.Tensor]:

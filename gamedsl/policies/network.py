@@ -79,6 +79,12 @@ class Network:
         return len(self._head_VD)
 
     @property
+    def head_bytes(self) -> int:
+        """Bytes of the output layer's copy in float32; 0 where there is none."""
+        own = self.model.get_output_embeddings().weight
+        return 0 if own.dtype == self._head_VD.dtype else 4 * self._head_VD.numel()
+
+    @property
     def window(self) -> int | float:
         """The longest sequence for which every layer attends to all that came before."""
         window = getattr(self.config, "sliding_window", None)

@@ -1,22 +1,34 @@
 """The cost of a run, without training: `gamedsl train --dry-run`.
 
-The prompts, tokens and parameters are exact; memory and time are estimates from one scoring pass.
+The prompts, tokens and parameters are exact; memory follows from formulas (`policies/cost.py`), and
+time is an estimate from one scoring pass.
 """
 
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import yaml
 
 from gamedsl.diagnostics import Problems
-from gamedsl.policies.base import Notify, Policy
+from gamedsl.policies.base import Notify, Policy, Query
 from gamedsl.policies.chunk_scoring import ChunkedPolicy
-from gamedsl.policies.generation import Writing
+from gamedsl.policies.cost import (
+    SCORED_COPIES,
+    WRITTEN_COPIES,
+    Memory,
+    measured_rate,
+    memory_of,
+)
+from gamedsl.policies.generation import Generated, Writing
+from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.multi_model import models_of
+from gamedsl.policies.prefix_tree import common_prefix
 from gamedsl.policies.process_memory import peak_memory
+from gamedsl.policies.token_rows import HEAD_ELEMENTS
 from gamedsl.recipe.methods import table
 from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.table import Recipe
@@ -32,7 +44,7 @@ from gamedsl.train.metrics import PolicyMetrics
 from gamedsl.train.optimizer import trained_parameters
 from gamedsl.train.rollout import play
 from gamedsl.train.rows import row_sampler
-from gamedsl.train.scoring import Scorer
+from gamedsl.train.scoring import GRAPH_TOKENS, Scorer
 from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions, writer
 
@@ -95,6 +107,7 @@ def _dry_run(
         replayed = _replays(recipe, courses, took, step)
         step += took
     decisions = sum(h.games * len(h.samples) for h in batch.trajectories)
+    work = scored(policy, metrics.queries or batch.queries, batch.tokens, kept=True)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
@@ -104,11 +117,12 @@ def _dry_run(
         ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
-        *_memory(policy, trained),
+        *_memory(policy, trained, work),
         *_endpoints(recipe, seating, share),
         *replayed,
         ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
+        *_floor(policy, work, step),
     ]  # fmt: skip
     lines: list[str] = []
     queries = metrics.queries or batch.queries
@@ -149,6 +163,8 @@ def _in_words(
         redrawn = [("replays", told)]
         step *= 1 + more / played / 2  # a game that branches off has half its replies before it
     trained = sum(p.numel() for p in trained_parameters(policy, seating))
+    longest = 0 if context is None else context.most
+    work = spoken(written, longest, recipe.games / played)
     valid = sum(one.invalid is None for one in said)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
@@ -162,11 +178,12 @@ def _in_words(
         ),
         *([("context", context.describe())] if context is not None else []),
         *([("keys and values", _rooms(policy, context))] if context is not None else []),
-        *_memory(policy, trained),
+        *_memory(policy, trained, work),
         *redrawn,
         *_endpoints(recipe, seating, played / recipe.games),
         ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
+        *_floor(policy, work, step),
     ]  # fmt: skip
     lines: list[str] = []
     for one in said[:_SHOWN]:
@@ -246,16 +263,72 @@ def _indented(recipe: dict[str, Any]) -> list[str]:
     return [f"  {line}" for line in text.splitlines()]
 
 
-def _memory(policy: Policy, trained: int) -> list[tuple[str, str]]:
-    """Returns the estimate of memory, and its part while a pass goes forward and backward."""
+@dataclass(frozen=True)
+class Work:
+    """A step's passes: distinct tokens that are trained on, the positions of them that have logits,
+    tokens that are read or drawn without a gradient before, and tokens of which something is kept:
+    keys and values where replies are drawn, else what the frozen layers gave."""
+
+    tokens: int
+    rows: int
+    read: int = 0
+    kept: int = 0
+
+
+def scored(policy: Policy, queries: Sequence[Query], tokens: int, kept: bool) -> Work:
+    """Returns the work of a closed step."""
+    labels = [policy.encode(query).labels for query in queries]
+    rows = sum(1 + sum(len(label) - 1 for label in some) for some in labels)
+    return Work(tokens, rows, kept=tokens if kept else 0)
+
+
+def spoken(written: Sequence[Generated], longest: int, games: float) -> Work:
+    """Returns the work of a step of so many times these replies: all are distinct, and what they
+    begin with is read once for those that share it."""
+    ids = sorted(reply.prompt_ids + reply.reply_ids for reply in written)
+    tokens = sum(len(b) - common_prefix(a, b) for a, b in zip([(), *ids], ids, strict=False))
+    replied = sum(len(reply.reply_ids) for reply in written)
+    whole, drawn = round(tokens * games), round(replied * games)
+    return Work(whole, drawn, read=whole, kept=min(whole, round(longest * len(written) * games)))
+
+
+def _memory(policy: Policy, trained: int, work: Work) -> list[tuple[str, str]]:
+    """Returns the memory of the device, and its part while a pass goes forward and backward."""
+    told: list[tuple[str, str]] = []
     chunked = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
-    passes = [one.activations for one in chunked]
-    size = _gigabytes(trained) + sum(one.most for one in passes) / 1e9
-    named = [f"{one.name}: " if len(chunked) > 1 else "" for one in chunked]
-    told = [("a pass", name + one.describe()) for name, one in zip(named, passes, strict=True)]
-    return [*told, ("memory", f"about {size:.1f} GB")]
+    for one in chunked:
+        name = f"{one.name}: " if len(chunked) > 1 else ""
+        told.append(("a pass", name + one.activations.describe()))
+        memory = memory_in(one, trained, work)
+        told.append(("memory", name + memory.describe()))
+    return [*told, ("process", f"at most {peak_memory() / 1e9:.1f} GB so far")]
 
 
-def _gigabytes(trained: int) -> float:
-    """Returns the peak so far, and the gradient and Adam's two averages to come, in float32."""
-    return (peak_memory() + 3 * 4 * trained) / 1e9
+def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:
+    """Returns the memory of a step; all its tokens are taken to be of this model."""
+    size, passes = policy.size, policy.activations
+    largest = min(work.tokens, max(passes.pass_tokens, GRAPH_TOKENS))
+    kept = work.kept * size.hidden * size.dtype.itemsize
+    rows, copies = min(work.rows, policy.most_rows), SCORED_COPIES
+    if work.read and isinstance(policy, HFPolicy):  # as much again while replies are drawn
+        kept = 2 * min(policy.kv_bytes, work.kept * policy.kv_token_bytes)
+        rows, copies = min(work.rows, HEAD_ELEMENTS // size.vocabulary), WRITTEN_COPIES
+    return memory_of(
+        size, trained=trained, activations=passes.peak_bytes(largest, again=passes.again(largest)),
+        logits=copies * rows * size.vocabulary, kept=kept,
+    )  # fmt: skip
+
+
+def _floor(policy: Policy, work: Work, expected: float) -> list[tuple[str, str]]:
+    """Returns what the step's multiplications take at the rate that is measured here, beside the
+    time that is expected."""
+    seconds = flop = 0.0
+    for one in models_of(policy):
+        if isinstance(one, ChunkedPolicy):
+            here = one.size
+            flop += (mine := here.step_flop(work.tokens, work.rows) + here.read_flop(work.read, 0))
+            seconds += mine / measured_rate(here.dtype, here.device, here.hidden)
+    if not seconds:
+        return []
+    told = f"{seconds:.2g} s a step: {flop / 1e9:,.0f} GFLOP at {flop / seconds / 1e9:,.0f} GFLOP/s"
+    return [("floor", f"{told}; expected is {expected / seconds:.1f} times that")]
