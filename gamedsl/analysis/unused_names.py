@@ -1,6 +1,6 @@
-"""Whether all that is declared is read, and written: a `let` or a state variable that nothing reads,
-or a state variable that nothing writes, is a slip, or is left over. A collection, and what is drawn
-or chosen into state, may be there to be seen."""
+"""Whether all that is declared is read, and written: a `let` or a state variable that nothing
+reads, or a state variable that nothing writes, is a slip, or is left over. A collection, and what
+is drawn or chosen into state, may be there to be seen."""
 
 from __future__ import annotations
 

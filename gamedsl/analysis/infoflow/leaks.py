@@ -143,8 +143,8 @@ class Leaks:
             "GD0448", f"{self._names(missing)} would learn of {quote(cause.expr)} from "
             f"{named(step.variable)}", cause, missing, why=f"`{step.function}` is given this",
             notes=(Note(step.span, f"{named(step.variable)} is {_readers_text(step.readers)}"),),
-            without=Fix(f"leave `seen_by` out here and `show` what of {named(step.variable)} may be "
-                        "known", ()),
+            without=Fix("leave `seen_by` out here and `show` what of "
+                        f"{named(step.variable)} may be known", ()),
         )  # fmt: skip
 
     def report_store(
