@@ -3,13 +3,15 @@
 Events know what was drawn or shown by its name alone; views and prompts read it back. Within one
 type no two values have one name, so that there is one way to read a name at most. Collections of
 texts are the exception, since a text may hold the marks between two items: of a map each text is
-the shortest that another key follows, and of a list the first is the whole.
+the shortest that another key follows, and a list that is told is named as a JSON array.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, assert_never
@@ -34,6 +36,7 @@ from gamedsl.ir.types import (
     Type,
     Union,
     domain,
+    plain,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
@@ -45,6 +48,27 @@ Readings = Iterator[tuple[Any, str]]
 
 
 @lru_cache(maxsize=65_536)
+def is_text_list(type: Type) -> bool:
+    """Returns whether a type is that of a list of texts, or of none."""
+    kind = plain(type)
+    return isinstance(kind, List) and isinstance(plain(kind.of), Text)
+
+
+def texts_name(value: tuple[str | None, ...] | None) -> str:
+    """Returns the name of a list of texts: a JSON array, since a text may hold any mark."""
+    return name_of(None) if value is None else json.dumps(value, ensure_ascii=False)
+
+
+def shown_name(value: Any, type: Type) -> str:
+    """Returns the name by which those who are told of a value of a type know it."""
+    return texts_name(value) if is_text_list(type) else name_of(value)
+
+
+def texts_of(name: str) -> tuple[str | None, ...] | None:
+    """Returns the texts of a list by its name; None for the name of none."""
+    return None if name == name_of(None) else tuple(json.loads(name))
+
+
 def value_of(name: str, type: Type, seats: tuple[str, ...]) -> Any:
     """The value of a type that has this name. ValueError where there is none."""
     for value, rest in _parse(name, type, seats):
@@ -66,6 +90,10 @@ def _parse(text: str, type: Type, seats: tuple[str, ...]) -> Readings:
             yield from _one_of(text, {name: name for name in members})
         case Seat():
             yield from _one_of(text, {name: name for name in seats})
+        case List() if is_text_list(type) and text.startswith("["):
+            with suppress(ValueError):
+                items, end = json.JSONDecoder().raw_decode(text)
+                yield tuple(items), text[end:]
         case Text():
             yield text, ""
             yield from ((text[:end], text[end:]) for end in range(len(text)))

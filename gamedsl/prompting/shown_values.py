@@ -13,7 +13,7 @@ from gamedsl.ir.builtins import values
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Call, Draw, Show
 from gamedsl.ir.types import Grid, List, Record, Set, Text, Type, has_text, plain, walk_types
-from gamedsl.ir.value_names import value_of
+from gamedsl.ir.value_names import is_text_list, texts_of, value_of
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.draw_heads import DrawHeads, Key
 from gamedsl.prompting.events import Event
@@ -57,6 +57,8 @@ class ShownValues:
         value, and of one that was drawn for a key."""
         kind = plain(step.type if isinstance(step, Draw) else step.entry_type)
         keyed = isinstance(step, Draw) and len(step.per) > step.by_seat
+        if is_text_list(kind) and not keyed:
+            return tuple(text or NOTHING for text in texts_of(event.name) or ())
         if not isinstance(kind, List | Set) or keyed or has_text(kind):
             return None
         if event.name == "none" or len(event.name) > LONGEST:

@@ -6,6 +6,8 @@ Views for people call things by their canonical names, prompts by their labels: 
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, assert_never
@@ -114,6 +116,8 @@ def one_line(value: Any, type: Type, words: Words = PLAIN) -> str:
                 for (name, inner), part in zip(fields, value, strict=True)
                 if part is not HIDDEN
             )
+        case List(of=inner) if isinstance(plain(inner), Text):
+            return texts_in_words(value)
         case List(of=inner):
             return _listed(one_line(part, inner, words) for part in value)
         case PerSeat(of=inner) | PerValue(of=inner):
@@ -127,6 +131,20 @@ def one_line(value: Any, type: Type, words: Words = PLAIN) -> str:
         case Set() | Bag() | Tuple() | Grid() | Union():
             return plain_text(value, words)
     assert_never(type)
+
+
+_BARE = re.compile(r"(?!.* and )[\w'-]+(?: [\w'-]+){0,3}")
+"""A text that is told without quotes in a list: a few words."""
+
+
+def texts_in_words(texts: Iterable[str | None]) -> str:
+    """Returns texts as a list in words, `red, green and blue`. All stand in quotes, with JSON's
+    escapes, where one of them is more than a few words."""
+    listed = [text or NOTHING for text in texts]
+    if not all(map(_BARE.fullmatch, listed)):
+        listed = [json.dumps(text, ensure_ascii=False) for text in listed]
+    *first, last = listed or [NOTHING]
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def plain_text(value: Any, words: Words = PLAIN) -> str:

@@ -426,6 +426,7 @@ types: {Town: {nodes: [mill, harbor, market], edges: [[mill, harbor], [harbor, m
 state: {at: {of: Town, start: mill}, seen: {set: Town}, known: {set: Town}}
 turns:
   - {role: walker, choose: to, from: "union([at], neighbors(Town, at))"}
+  - do: at = to; add to to seen; add at to known
 payoffs: size(union(seen, known))
 """
 

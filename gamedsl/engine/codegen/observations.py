@@ -31,6 +31,7 @@ from gamedsl.ir.types import (
     domain,
     plain,
 )  # fmt: skip
+from gamedsl.ir.value_names import is_text_list
 from gamedsl.ir.values import name_of
 
 NOBODY = "()"
@@ -65,6 +66,8 @@ class ObservationWriter:
 
     def name(self, code: str, type: Type) -> str:
         """Returns the code of the canonical name of a value."""
+        if is_text_list(type):
+            return f"texts_name({code})"
         if not memorable(type):
             return f"name_of({code})"
         module = self._make.module

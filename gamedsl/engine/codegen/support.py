@@ -20,6 +20,7 @@ from gamedsl.ir.builtins_base import MAX_BITS
 from gamedsl.ir.builtins_grids import lanes
 from gamedsl.ir.graphs import Graph, NodeSet, graph_of, is_connected
 from gamedsl.ir.types import Type
+from gamedsl.ir.value_names import texts_name
 from gamedsl.ir.values import Bag, name_of
 
 __all__ = [
@@ -56,6 +57,7 @@ __all__ = [
     "lines_through",
     "linked",
     "name_of",
+    "texts_name",
     "nested",
     "pairs",
     "part_of",
