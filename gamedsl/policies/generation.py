@@ -243,6 +243,11 @@ class Tokenizer(TokenCounter, Protocol):
 class Writing(Policy, Generator, Protocol):
     """A policy that scores options and writes replies."""
 
+    def add_guest(self, name: str, like: str) -> None:
+        """Create an adapter of the shape of another, which may be asked and put into a state, and
+        is neither listed among `adapters` nor trained. Raises ValueError if the name is taken."""
+        ...
+
 
 def served(session: Session, requests: Sequence[Request], then: Then) -> None:
     """Reply to requests, and to those that replies lead to; see `Generator.serve`."""

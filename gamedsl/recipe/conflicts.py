@@ -183,9 +183,10 @@ CONFLICTS = (
         "write `estimator: sampled`, or leave `opponents` out",
     ),
     Conflict(
-        ("opponents.pool",), lambda recipe, ir: recipe.in_words(ir) and recipe.keeps_pool,
-        "`opponents.pool` is not for games in words, whose decisions cannot be listed",
-        "leave `pool` out",
+        ("opponents.pool", "engine"),
+        lambda recipe, _: recipe.engine == "vllm" and recipe.keeps_pool,
+        "vLLM is given the adapters of the policy as it is, and none of its past",
+        "write `engine: hf`, or leave `pool` out",
     ),
     Conflict(
         ("preset", "method"),

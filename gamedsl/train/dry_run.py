@@ -133,8 +133,9 @@ def _in_words(
     redrawn = []
     if recipe.credit in ("difference", "counterfactual"):
         more = recipe.replays * len(said)
-        redrawn = [("replays", f"{round(more * recipe.games / played):,} games a step are played on,"
-                    f" from {recipe.replays} other replies each")]  # fmt: skip
+        games = round(more * recipe.games / played)
+        told = f"{games:,} games a step are played on, {recipe.replays} from each reply"
+        redrawn = [("replays", told)]
         step *= 1 + more / played / 2  # a game that branches off has half its replies before it
     trained = sum(p.numel() for p in trained_parameters(policy, seating))
     valid = sum(one.invalid is None for one in said)
