@@ -641,6 +641,7 @@ class Recipe:
         None,
         "where a role's policy is put before training; what is not named is held where it was",
         form="role to action to probability", closed_only=True,
+        closed_because="its fit is to all prompts of the decisions, and in words these are endless",
     )  # fmt: skip
     checkpoint_every: int = setting(
         10, "steps between checkpoints; the last step always has one", low=1, high=MOST_STEPS

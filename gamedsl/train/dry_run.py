@@ -149,6 +149,7 @@ def _in_words(
             "one group" if played == recipe.group_size else f"{played} games",
             f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid",
         ),
+        *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
         *([("context", context.describe())] if context is not None else []),
         *_memory(policy, trained),
         *redrawn,

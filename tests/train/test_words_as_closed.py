@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,12 +15,18 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Writing
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Action, Game
+from gamedsl.train.advantages import Advantage
 from gamedsl.train.credit import Redraws
 from gamedsl.train.curriculum import climb
+from gamedsl.train.estimators import ActionSums, Experience
 from gamedsl.train.guests import Guest
 from gamedsl.train.loop import train
+from gamedsl.train.methods import method_of
+from gamedsl.train.methods.base import Learner
+from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
+from gamedsl.train.scoring import Scorer
 from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions
 from tests.train import in_words
@@ -205,3 +212,33 @@ def test_a_pool_goes_on_where_it_was(compiled: Callable[[str], Game], tmp_path: 
     train(game, recipe, run, policy, observers=[stop], interrupt=stop.interrupt)
     train(game, recipe, run, in_words.opened(game, recipe))
     same(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_magnet_pulls_the_choice_after_a_thought(compiled: Callable[[str], Game]) -> None:
+    """With all advantages zero the gradient is that of the divergence from uniform play over the
+    options, given each thought, and no token has any."""
+    game = compiled(LEVELS)
+    recipe = in_words.recipe_of(
+        game, method="magnet", magnet__weight=[0.7, 0.7], temperature=2, lr=1e-30
+    )
+    assert recipe.group_by == "seed"
+    policy = in_words.opened(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1)
+    nothing = [Advantage(number, sample, 1, 0.0) for number, sample in batch.samples]
+    learner = Learner(
+        policy, torch.optim.SGD(policy.parameters(), lr=0.0), Scorer(policy, graph_tokens=0),
+        Reference(policy, {}), replace(recipe, max_grad_norm=1e9), written=True,
+    )  # fmt: skip
+    method_of(learner).update(Experience(1, batch, (), ActionSums([], [], [], 0), nothing))
+    found = torch.cat([p.grad.flatten() for p in policy.parameters()])
+    for parameter in policy.parameters():
+        parameter.grad = None
+    queries = [batch.queries[sample.scored[0]] for _, sample in batch.samples]
+    total = torch.zeros(())
+    for log_pi in policy.forward(queries):
+        played = (log_pi / 2).log_softmax(0)
+        total = total + 0.7 * (played.exp() * (played + math.log(2))).sum() / len(queries)
+    total.backward()
+    by_hand = torch.cat([p.grad.flatten() for p in policy.parameters()])
+    assert by_hand.norm() > 1e-4
+    torch.testing.assert_close(found, by_hand, atol=1e-6, rtol=1e-3)

@@ -11,6 +11,7 @@ import pytest
 
 from gamedsl.runtime import Game
 from gamedsl.storage.strict_json import write
+from gamedsl.train.chat_data import read_chats
 from gamedsl.train.errors import TrainError
 from gamedsl.train.imitation import warm_up
 from gamedsl.train.imitation_data import ChatDataset, chats_of
@@ -145,3 +146,11 @@ def test_chats_that_cannot_be_learned(
     file.write_text(json.dumps(line) + "\n", encoding="utf-8")
     with pytest.raises(TrainError, match=message):
         chats(compiled(THINK), f"file:{file}")
+
+
+def test_folders_of_data_sets_are_read(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    datasets.Dataset.from_list([{"messages": CHAT}] * 2).save_to_disk(str(tmp_path / "rows"))
+    found = list(read_chats(tmp_path / "rows"))
+    assert [len(messages) for _, messages in found] == [4, 4]
+    assert found[0][1][3] == ("assistant", "It is 3.")
