@@ -21,6 +21,8 @@ HERE = Path(__file__).parent
 LIST, RESULTS = HERE / "grid.yaml", HERE / "results" / "grid.json"
 HEADING = "Kuhn poker, a table of logits, seeds 0 to 4: exploitability"
 
+NEAR = 0.05
+
 Found = dict[str, dict[str, float]]
 """By the settings of a run and its seed as text, its measures."""
 
@@ -107,7 +109,7 @@ def table(grid: Grid, found: Found) -> str:
     fifth, as Markdown."""
     heads = (
         HEADING,
-        "settings tried",
+        "settings below 0.05",
         "best setting",
         "at the last step",
         "worst of the last fifth",
@@ -126,6 +128,7 @@ def table(grid: Grid, found: Found) -> str:
             ", ".join(f"{found[key(best, seed)][what]:.3f}" for seed in grid.seeds)
             for what in ("last", "worst")
         ]
-        tried = sum(1 for _ in grid.settings(method))
+        first = [found[key(one, grid.seeds[0])]["worst"] for one in grid.settings(method)]
+        tried = f"{sum(worst < NEAR for worst in first)} of {len(first)}"
         lines.append(f"| {method['row']} | {tried} | {shown} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"

@@ -38,6 +38,11 @@ class ChunkedPolicy(ABC):
     def _scored(self, queries: Sequence[Query]) -> Iterator[Scored]:
         """All queries, chunk by chunk; a chunk is scored when it is its turn."""
 
+    @property
+    def guests(self) -> tuple[str, ...]:
+        """Adapters that may be asked, and are neither listed nor trained."""
+        return ()
+
     def encode(self, query: Query) -> Encoded:
         """Token ids of `query`, cached. Raises ValueError for unusable labels."""
         return self.tokenizer.encode(query)
@@ -77,7 +82,9 @@ class ChunkedPolicy(ABC):
         use: Callable[[list[int], list[torch.Tensor]], list[torch.Tensor]],
     ) -> list[torch.Tensor]:
         """`use(indices, log pi)` on each chunk; its results in the order of `queries`."""
-        if unknown := {query.adapter for query in queries}.difference(self.adapters):
+        if unknown := {query.adapter for query in queries}.difference(
+            (*self.adapters, *self.guests)
+        ):
             raise KeyError(f"no adapter {', '.join(sorted(unknown))}; there are {self.adapters}")
         results: dict[int, torch.Tensor] = {}
         for indices, scores in self._scored(queries):

@@ -151,7 +151,7 @@ class DataParallelWriter(DataParallelPolicy, WritingHandedOn):
     ) -> list[torch.Tensor]:
         mine, own_entropy = self._share_of_rows(rows), None
         if entropy is not None:
-            own_entropy = entropy.part(numbers_of(rows)(mine))
+            own_entropy = entropy.part(numbers_of(rows, mine))
         with self._together():
             found = self.writing.token_log_probs([rows[at] for at in mine], own_entropy)
         self._exchange(entropy, own_entropy, rows, mine)
@@ -163,7 +163,7 @@ class DataParallelWriter(DataParallelPolicy, WritingHandedOn):
     ) -> list[torch.Tensor]:  # fmt: skip
         mine, own_entropy = self._share_of_rows(rows), None
         if entropy is not None:
-            own_entropy = entropy.part(numbers_of(rows)(mine))
+            own_entropy = entropy.part(numbers_of(rows, mine))
         own, told = [rows[at] for at in mine], weights_of(weights, rows, mine)
         with self._adding(row.adapter for row in rows), self._together(backward=True):
             found = self.writing.token_backward(own, told, own_entropy)

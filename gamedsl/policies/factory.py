@@ -123,12 +123,12 @@ def _open_model(
         "dtype": None if options.dtype is None else getattr(torch, options.dtype),
         **({} if options.pass_tokens is None else {"max_tokens": options.pass_tokens}),
     }  # fmt: skip
+    room = options.kv_cache.get(model, options.kv_cache.get(None))
+    common |= {"models": models, "kv_bytes": None if room is None else int(room * 2**30)}
     if fully_trained(model, options.finetuning):
         from gamedsl.policies.full_model import FullPolicy
 
         return FullPolicy(model, adapters, **common)
-    room = options.kv_cache.get(model, options.kv_cache.get(None))
-    common |= {"models": models, "kv_bytes": None if room is None else int(room * 2**30)}
     common["lora"] = _lora(options.lora, useful=options.useful)
     common["shapes"] = {
         name: _lora(shape) for name, shape in options.shapes.items() if name in adapters

@@ -258,6 +258,11 @@ class Tokenizer(TokenCounter, Protocol):
 class Writing(Policy, Generator, Protocol):
     """A policy that scores options and writes replies."""
 
+    def add_guest(self, name: str, like: str) -> None:
+        """Create an adapter of the shape of another, which may be asked and put into a state, and
+        is neither listed among `adapters` nor trained. Raises ValueError if the name is taken."""
+        ...
+
 
 def served(session: Session, requests: Sequence[Request], then: Then) -> None:
     """Reply to requests, and to those that replies lead to; see `Generator.serve`."""
@@ -284,14 +289,14 @@ def all_served(
     return [found[index] for index in range(len(requests))]
 
 
-def numbers_of(rows: Sequence[TokenRow]) -> Callable[[Sequence[int]], torch.Tensor]:
-    """From places of rows to the numbers of their trained tokens among those of all rows."""
+def numbers_of(rows: Sequence[TokenRow], mine: Sequence[int]) -> torch.Tensor:
+    """Returns the numbers of the trained tokens of some rows, by their places, among those of all
+    rows."""
     import torch
 
     firsts = [0, *accumulate(len(row.positions) for row in rows)]
-    return lambda mine: torch.cat(
-        [torch.arange(0), *(torch.arange(firsts[at], firsts[at + 1]) for at in mine)]
-    )
+    parts = (torch.arange(firsts[at], firsts[at + 1]) for at in mine)
+    return torch.cat([torch.arange(0), *parts])
 
 
 def weights_of(
@@ -301,7 +306,7 @@ def weights_of(
     tokens among those of all rows."""
     if not callable(weights):
         return [weights[at] for at in mine]
-    weigh, number_T = weights, numbers_of(rows)(mine)
+    weigh, number_T = weights, numbers_of(rows, mine)
     return lambda own_T, log_pi_T: weigh(number_T[own_T], log_pi_T)
 
 

@@ -76,6 +76,9 @@ class WritingHandedOn(HandedOn):
     def longest_of(self, adapter: str) -> int | float:
         return self.writing.longest_of(adapter)
 
+    def add_guest(self, name: str, like: str) -> None:
+        self.writing.add_guest(name, like)
+
     def kept_of(self, adapter: str) -> int:
         return self.writing.kept_of(adapter)
 

@@ -157,6 +157,10 @@ class HFPolicy(ChunkedPolicy):
     def adapters(self) -> tuple[str, ...]:
         return self._adapters.names
 
+    @property
+    def guests(self) -> tuple[str, ...]:
+        return self._adapters.guests
+
     def longest_of(self, adapter: str) -> int | float:
         """The most tokens of a prompt and its reply together."""
         return self._network.longest
@@ -168,6 +172,10 @@ class HFPolicy(ChunkedPolicy):
     def add_adapter(self, name: str) -> None:
         """Create one more adapter. Raises ValueError if the name cannot be used."""
         self._adapters.add(name)
+
+    def add_guest(self, name: str, like: str) -> None:
+        """Create an adapter of the shape of another; see `generation.Writing`."""
+        self._adapters.add_guest(name, like)
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         """Replies; see `generation.Generator` and `decoding`."""

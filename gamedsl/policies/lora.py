@@ -181,6 +181,9 @@ class Adapters:
         """`layers` are the model's decoder layers, bottom first; `base` names it in files."""
         self.router = Router()
         self.names: tuple[str, ...] = ()
+        """The adapters that are listed and trained."""
+        self.guests: tuple[str, ...] = ()
+        """Adapters that play, and are neither listed nor trained."""
         self._model, self._seed = model, seed
         self._tuner: peft.LoraModel | None = None
         count = len(layers) if spec.layers is None else min(spec.layers, len(layers))
@@ -202,11 +205,16 @@ class Adapters:
             base_model_name_or_path=base,
         )
 
-    def add(self, name: str, shape: LoraSpec | None = None) -> None:
+    def add_guest(self, name: str, like: str) -> None:
+        """Create a guest of the shape of an adapter. Raises as `add`."""
+        config = self._configs[like]
+        self.add(name, LoraSpec(config.r, config.lora_alpha), guest=True)
+
+    def add(self, name: str, shape: LoraSpec | None = None, *, guest: bool = False) -> None:
         """Create adapter `name`, with the rank and the alpha of a `shape`, or those of all. Raises
         ValueError if the name is taken or has odd characters, and ModelError for an adapter that
         is too large."""
-        if name in self.names or not re.fullmatch(r"[\w-]+", name):
+        if name in (*self.names, *self.guests) or not re.fullmatch(r"[\w-]+", name):
             raise ValueError(f"adapter name {name!r} is taken, or not letters, digits, _ and -")
         config = copy.deepcopy(self._usual)
         if shape is not None:
@@ -219,7 +227,10 @@ class Adapters:
         else:
             self._tuner.peft_config[name] = config
             self._tuner.inject_adapter(self._model, name)
-        self.names = (*self.names, name)
+        if guest:
+            self.guests = (*self.guests, name)
+        else:
+            self.names = (*self.names, name)
         for path, layer in self._layers():
             if isinstance(layer, GroupedLinear):
                 layer.router = self.router
@@ -228,6 +239,9 @@ class Adapters:
             _start(*_pair(layer, name), _seed_of(self._seed, name, path))
         for parameter in self.parameters():  # PEFT leaves only the newest trainable
             parameter.requires_grad_(True)
+        for one in self.guests:
+            for parameter in self.parameters(one):
+                parameter.requires_grad_(False)
 
     def _check_size(self, name: str, rank: int) -> None:
         """Raises ModelError for an adapter whose rank cannot help, or whose training would not fit
@@ -300,7 +314,7 @@ class Adapters:
                 yield path, module
 
     def _tensors(self, name: str) -> dict[str, nn.Parameter]:
-        if name not in self.names:
+        if name not in (*self.names, *self.guests):
             raise KeyError(f"no adapter {name!r}; there are {', '.join(self.names)}")
         return {
             f"{_PREFIX}{path}.{half}.weight": parameter

@@ -125,6 +125,11 @@ class MultiModelPolicy:
 class MultiModelWriter(MultiModelPolicy):
     """The same of models that all write."""
 
+    def add_guest(self, name: str, like: str) -> None:
+        model = self._writer(like)
+        model.add_guest(name, like)
+        self._of[name] = model
+
     def tokenizer_of(self, adapter: str) -> Tokenizer:
         return self._writer(adapter).tokenizer_of(adapter)
 
@@ -141,15 +146,13 @@ class MultiModelWriter(MultiModelPolicy):
         served(self.session(), requests, then)
 
     def session(self) -> Session:
-        return _Side([cast("Writing", model) for model in self.models], self._writer)
+        return SideBySide([cast("Writing", model) for model in self.models], self._writer)
 
     def token_log_probs(
         self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None
     ) -> list[torch.Tensor]:
-        numbers = numbers_of(rows)
-
         def ask(model: Writing, mine: list[int]) -> list[torch.Tensor]:
-            own = None if entropy is None else entropy.part(numbers(mine))
+            own = None if entropy is None else entropy.part(numbers_of(rows, mine))
             return model.token_log_probs(_at(rows, mine), own)
 
         return self._each(rows, ask)
@@ -158,10 +161,8 @@ class MultiModelWriter(MultiModelPolicy):
         self, rows: Sequence[TokenRow], weights: Sequence[torch.Tensor] | Weigh,
         entropy: TokenEntropy | None = None,
     ) -> list[torch.Tensor]:  # fmt: skip
-        numbers = numbers_of(rows)
-
         def ask(model: Writing, mine: list[int]) -> list[torch.Tensor]:
-            own = None if entropy is None else entropy.part(numbers(mine))
+            own = None if entropy is None else entropy.part(numbers_of(rows, mine))
             return model.token_backward(_at(rows, mine), weights_of(weights, rows, mine), own)
 
         return self._each(rows, ask)
@@ -174,10 +175,16 @@ class MultiModelWriter(MultiModelPolicy):
         return cast("Writing", self.of(adapter))
 
 
-class _Side:
+class _Serving(Protocol):
+    """Something that writes."""
+
+    def session(self) -> Session: ...
+
+
+class SideBySide:
     """A session of each model, side by side."""
 
-    def __init__(self, models: Sequence[Writing], of: Callable[[str], Writing]) -> None:
+    def __init__(self, models: Sequence[_Serving], of: Callable[[str], _Serving]) -> None:
         self._of, self._count = of, 0
         self._sessions = {id(model): model.session() for model in models}
         self._numbers: dict[int, list[int]] = {key: [] for key in self._sessions}

@@ -180,12 +180,7 @@ class Network:
 
     def head(self, hidden_RD: torch.Tensor) -> torch.Tensor:
         """Float32 logits [R, V], with the scaling and capping that the model's config names."""
-        if self._head_VD.dtype == torch.float32:
-            logits_RV = nn.functional.linear(hidden_RD.float(), self._head_VD, self._bias_V)
-        else:
-            apply: Any = _Head.apply  # torch leaves it untyped
-            logits_RV = apply(hidden_RD, self._head_VD)
-            logits_RV = logits_RV if self._bias_V is None else logits_RV + self._bias_V
+        logits_RV = self._logits(hidden_RD)
         if scale := getattr(self.config, "logit_scale", None):  # Cohere
             logits_RV = logits_RV * scale
         if scale := getattr(self.config, "logits_scaling", None):  # Granite
@@ -193,6 +188,23 @@ class Network:
         if cap := getattr(self.config, "final_logit_softcapping", None):  # Gemma
             logits_RV = torch.tanh(logits_RV / cap) * cap
         return logits_RV
+
+    def _logits(self, hidden_RD: torch.Tensor) -> torch.Tensor:
+        """What the output layer makes of final states, in float32."""
+        if self._head_VD.dtype == torch.float32:
+            return nn.functional.linear(hidden_RD.float(), self._head_VD, self._bias_V)
+        apply: Any = _Head.apply  # torch leaves it untyped
+        logits_RV: torch.Tensor = apply(hidden_RD, self._head_VD)
+        return logits_RV if self._bias_V is None else logits_RV + self._bias_V
+
+
+class TrainedNetwork(Network):
+    """A network whose own weights are trained, those of its output layer too."""
+
+    def _logits(self, hidden_RD: torch.Tensor) -> torch.Tensor:
+        head = self.model.get_output_embeddings()
+        bias_V = None if getattr(head, "bias", None) is None else head.bias.float()
+        return nn.functional.linear(hidden_RD.float(), head.weight.float(), bias_V)
 
 
 class _Head(torch.autograd.Function):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import torch
+from torch import nn
 
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.decoding import Decoder
@@ -18,11 +20,22 @@ from gamedsl.policies.generation import (
     Weigh,
 )
 from gamedsl.policies.kv_room import bytes_per_token
-from gamedsl.policies.lora import Adapters
+from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.token_rows import TokenRows
 
 _PREFILL_TOKENS = 2048
+
+
+class Adapted(Protocol):
+    """The adapters of a network: which tokens go through which, and their tensors."""
+
+    @property
+    def router(self) -> Router: ...
+
+    def parameters(self, name: str | None = None) -> list[nn.Parameter]:
+        """The tensors of one adapter or of all. Raises KeyError for an unknown name."""
+        ...
 
 
 class Writer:
@@ -31,7 +44,7 @@ class Writer:
     def __init__(
         self,
         network: Network,
-        adapters: Adapters,
+        adapters: Adapted,
         tokenizer: HFTokenizer,
         *,
         max_tokens: int,
@@ -44,6 +57,7 @@ class Writer:
             """Grows whenever a tensor of the adapter is written to in place."""
             return sum(tensor._version for tensor in adapters.parameters(adapter))
 
+        self._longest = network.longest
         self._adapters, self.version = adapters, version
         token_bytes = bytes_per_token(network.config, len(network.layers), network.dtype)
         self.decoder = Decoder(
@@ -55,6 +69,11 @@ class Writer:
             max_tokens=_PREFILL_TOKENS,
         )
         self._rows = TokenRows(network, adapters.router, max_tokens=max_tokens, can_pack=can_pack)
+
+    @property
+    def longest(self) -> int | float:
+        """The most tokens of a prompt and its reply together."""
+        return self._longest
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return self.decoder.generate(requests)

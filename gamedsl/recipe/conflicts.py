@@ -162,6 +162,12 @@ CONFLICTS = (
         "leave `shard` out, or write `finetuning: lora`",
     ),
     Conflict(
+        ("opponents", "cluster"),
+        lambda recipe, _: recipe.cluster != "local" and recipe.keeps_pool,
+        "workers of a cluster have the policy alone, and no snapshots of a pool",
+        "leave `pool` out of `opponents`, or write `cluster: local`",
+    ),
+    Conflict(
         ("engine", "shard"),
         lambda recipe, _: recipe.shard and recipe.engine == "vllm",
         "vLLM keeps the base weights whole in each process, so `shard` would spare nothing",
@@ -195,9 +201,10 @@ CONFLICTS = (
         "write `estimator: sampled`, or leave `opponents` out",
     ),
     Conflict(
-        ("opponents.pool",), lambda recipe, ir: recipe.in_words(ir) and recipe.keeps_pool,
-        "`opponents.pool` is not for games in words, whose decisions cannot be listed",
-        "leave `pool` out",
+        ("opponents.pool", "engine"),
+        lambda recipe, _: recipe.engine == "vllm" and recipe.keeps_pool,
+        "vLLM is given the adapters of the policy as it is, and none of its past",
+        "write `engine: hf`, or leave `pool` out",
     ),
     Conflict(
         ("preset", "method"),

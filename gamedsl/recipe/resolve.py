@@ -70,11 +70,13 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     method = _value(table()["method"], given.get("method"), default_of(table()["method"], "grpo"),
                     problems)  # fmt: skip
     preset = _value(table()["preset"], given.get("preset"), "none", problems)
+    replies = _value(table()["replies"], given.get("replies"), "scored", Problems())
+    words = ir.in_words or replies == "free"
     values, usual = {}, set()
     for row in table().values():
         if row.kind == "map":
             continue
-        default = default_of(row, method, preset)
+        default = _default(row, method, preset, words=words)
         values[row.name] = value = _value(row, given.get(row.name), default, problems)
         if value == row.converted(default):
             usual.add(row.name)
@@ -92,6 +94,15 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
         check_part(check)
     check_unread(check, {setting.key for setting in overridden})
     return recipe
+
+
+def _default(row: SettingSpec, method: str, preset: str | None, *, words: bool) -> Any:
+    """The default of a setting in a game: that of its method, unless games in words cannot have
+    it."""
+    default = default_of(row, method, preset)
+    if words and row.in_words is not None and row.converted(default) not in row.in_words:
+        return row.default
+    return default
 
 
 def read_recipe(saved: Mapping[str, Any]) -> Recipe:

@@ -234,13 +234,19 @@ class WarmUp:
     expert: str | None = setting(
         "none",
         "the player that is imitated before the first step, such as `minimax` or `mcts:200`; or"
-        " `file:PATH`, transcripts",
+        " `file:PATH`, transcripts, or in words a chat data set",
         absent="none", names_player=True,
     )  # fmt: skip
     opponents: str | None = setting(
         "expert",
         "the player in the other seats while the expert holds one; the `expert` itself holds all",
         absent="expert", names_player=True,
+    )  # fmt: skip
+    reward: float | None = setting(
+        "any",
+        "the least that a seat earns in a game whose replies are imitated: of what is written, keep"
+        " what won",
+        low=-LARGE, high=LARGE, absent="any",
     )  # fmt: skip
     games: int = setting(1000, "games that are played to be imitated", low=1, high=MOST_GAMES)
     rounds: int = setting(
@@ -651,6 +657,7 @@ class Recipe:
         None,
         "where a role's policy is put before training; what is not named is held where it was",
         form="role to action to probability", closed_only=True,
+        closed_because="its fit is to all prompts of the decisions, and in words these are endless",
     )  # fmt: skip
     checkpoint_every: int = setting(
         10, "steps between checkpoints; the last step always has one", low=1, high=MOST_STEPS

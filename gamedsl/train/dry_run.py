@@ -158,8 +158,8 @@ def _in_words(
     redrawn = []
     if recipe.credit in ("difference", "counterfactual"):
         more = recipe.replays * len(said)
-        count = round(more * recipe.games / played)
-        told = f"{count:,} games a step are played on, from {recipe.replays} other replies each"
+        games = round(more * recipe.games / played)
+        told = f"{games:,} games a step are played on, {recipe.replays} from each reply"
         redrawn = [("replays", told)]
         step *= 1 + more / played / 2  # a game that branches off has half its replies before it
     trained = sum(p.numel() for p in trained_parameters(policy, seating))
@@ -176,6 +176,7 @@ def _in_words(
             "one group" if played == recipe.group_size else f"{played} games",
             f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid",
         ),
+        *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
         *([("context", context.describe())] if context is not None else []),
         *([("keys and values", _rooms(policy, context))] if context is not None else []),
         *_memory(policy, trained, work),

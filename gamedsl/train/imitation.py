@@ -156,6 +156,7 @@ def described(plan: WarmUp) -> str:
         what = f"{plan.games:,} games of {plan.expert}{against}"
         what += f", {plan.explore:.0%} of its moves random" if plan.explore else ""
         what += f"; as many of the policy, {plan.rounds - 1} times" if plan.rounds > 1 else ""
+    what += f"; those that earned {plan.reward:g} or more" if plan.reward is not None else ""
     return f"{what}; at most {plan.epochs} epochs"
 
 

@@ -9,8 +9,11 @@ In games in words (`ChatDataset`) each of the player's replies is learned as the
 would have to write there, the end of its turn included, and no other token: what others said and
 what the prompt says is read, never learned. A closed decision whose options are scored is learned
 as one choice among them. The loss is the mean over all tokens and choices, so that a long reply
-counts for its length. A reply that was not valid teaches nothing. Nor does a choice that is made
-after a thought, for a player does not tell what it thought.
+counts for its length. A reply that was not valid teaches nothing. Before a choice that comes after
+a thought the thought is learned too, where it is known: of transcripts with replies, and of players
+that write. A choice whose thought nobody knows teaches nothing. Chat data sets
+(`gamedsl.train.chat_data`) are learned as they are. With `warm_up.reward` only replies of seats
+that earned so much are kept, which is rejection sampling (STaR; Zelikman et al. 2022).
 
 A player on its own path never shows what to do off it. With `explore` a share of its moves is
 random while it plays, and with `student` somebody else makes them; what is learned there is still
@@ -25,6 +28,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -32,18 +36,26 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import torch
 
-from gamedsl.players.base import DrawingPlayer, Player, PlayerError
-from gamedsl.players.model_replies import query_of
+from gamedsl.players.base import (
+    Answered,
+    DrawingPlayer,
+    Player,
+    PlayerError,
+    Posed,
+    Speaker,
+)
+from gamedsl.players.model_replies import OPENED, query_of
 from gamedsl.players.random import RandomPlayer
-from gamedsl.policies.base import Policy, Query
+from gamedsl.policies.base import Message, Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.prompting.events import SILENCE
-from gamedsl.prompting.replies import ParseFailure, write_open_reply
-from gamedsl.recipe.table import Recipe
+from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, split_thought, write_open_reply
+from gamedsl.recipe.table import Recipe, WarmUp
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read_file
 from gamedsl.storage.reader import FileRefused
 from gamedsl.train.bundles import Bundle, Chance
+from gamedsl.train.chat_data import is_chats, read_chats
 from gamedsl.train.errors import TrainError
 from gamedsl.train.rollout import generator
 from gamedsl.train.seats import Answers, SeatAssignment
@@ -139,7 +151,7 @@ def _seated(game: Game, seating: SeatAssignment, player: Player) -> dict[str, Pl
 
 def _split_file(
     recipe: Recipe, game: Game, env: Env
-) -> Iterator[tuple[bool, int, list[tuple[Decision, str]]]]:
+) -> Iterator[tuple[bool, int, list[ValidReply]]]:
     """Yields the games of the recipe's file: whether it is held out (by its hash), the number of
     games that it stands for, and each decision with its choice. Raises TrainError where none is
     left to learn from."""
@@ -150,7 +162,11 @@ def _split_file(
         held_out = share_of(transcript) < plan.held_out
         games = transcript.head.get("games", 1)
         learned += 0 if held_out else games
-        yield held_out, games, list(choices(env, transcript))
+        paid = {} if transcript.result is None else transcript.result.rewards
+        yield held_out, games, [
+            one for one in choices(env, transcript)
+            if _earned(recipe, paid.get(one.decision.seat))
+        ]  # fmt: skip
     if not learned:
         raise TrainError(f"{file} holds no game to learn from", "lower `warm_up.held_out`")
 
@@ -175,11 +191,19 @@ def _read_games(file: Path, game: Game, env: Env) -> Iterator[Transcript]:
         yield transcript
 
 
-def choices(env: Env, transcript: Transcript) -> Iterator[tuple[Decision, str]]:
+def _earned(recipe: Recipe, reward: Any) -> bool:
+    """Whether a seat's reward is as much as replies that are learned must earn."""
+    least = recipe.warm_up.reward
+    return least is None or (reward is not None and Fraction(reward) >= Fraction(least))
+
+
+def choices(env: Env, transcript: Transcript) -> Iterator[ValidReply]:
     """Yields each decision of a transcript that was found to agree with the game, with the choice
-    or the words; none of those where there was no valid reply."""
+    or the words, and the whole reply where it was recorded; none of those where there was no valid
+    reply."""
     from gamedsl.runtime import Action
 
+    written = _written(transcript)
     episode = env.reset(seed=transcript.head["seed"], chance="asked", forced="asked")
     for happening in transcript.happenings:
         match happening:
@@ -191,10 +215,23 @@ def choices(env: Env, transcript: Transcript) -> Iterator[tuple[Decision, str]]:
                     name = happening.choices[decision.seat]
                     free = decision.said is not None or len(decision.legal) > 1
                     if free and name != SILENCE:
-                        yield decision, name
+                        texts = written[decision.seat, decision.step]
+                        while texts and episode.parse(decision, texts[0]) != name:
+                            texts.pop(0)  # it was refused, and asked for again
+                        yield ValidReply(decision, name, texts.pop(0) if texts else None)
                 episode.step({seat: Action(name) for seat, name in happening.choices.items()})
             case _:
                 return
+
+
+def _written(transcript: Transcript) -> dict[tuple[str, str], list[str]]:
+    """Returns the replies that a transcript of a run has, by seat and step, in order."""
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    replies = transcript.head.get("replies")
+    for one in replies if isinstance(replies, list) else ():
+        if isinstance(one, Mapping) and all(isinstance(v, str) for v in one.values()):
+            found[one.get("seat", ""), one.get("step", "")].append(one.get("text", ""))
+    return found
 
 
 def share_of(transcript: Transcript) -> float:
@@ -304,7 +341,7 @@ def prompts_of(
         for held_out, games, moves in _split_file(recipe, game, env):
             into = kept if held_out else learned
             into.games += games
-            for decision, name in moves:
+            for decision, name, _ in moves:
                 if decision.role in seating.learners:
                     row = [float(legal == name) for legal in decision.legal]
                     into.add(query_of(decision, seating.adapter(decision.role)), row, games)
@@ -485,6 +522,8 @@ class ChatDataset:
     free: bool
     games: int = 0
     chats: list[Chat] = field(default_factory=list)
+    unsaid: int = 0
+    """Choices that come after a thought which nobody knows."""
 
     def __len__(self) -> int:
         return len(self.chats)
@@ -493,6 +532,7 @@ class ChatDataset:
         """Adds the games of another dataset."""
         self.games += other.games
         self.chats += other.chats
+        self.unsaid += other.unsaid
 
     def subset(self, most: int) -> ChatDataset:
         """Returns the first of them: games are drawn one like another."""
@@ -519,7 +559,9 @@ class ChatDataset:
             if decision.said is not None:
                 text = said.text or _spelled(said)
                 turns[decision.seat].append(_turn(self.policy, query, text))
-            elif decision.form.think is None:
+            elif decision.form.think is not None:
+                self._think(said, query, turns[decision.seat], chats[decision.seat])
+            else:
                 action = decision.legal.index(said.name)
                 if self.free:
                     turn = _turn(self.policy, query, query.labels[action])
@@ -528,7 +570,37 @@ class ChatDataset:
                     chats[decision.seat].taken.append((query, action))
         for seat, generated in turns.items():
             chats[seat].rows, _ = join_turns(adapters[seat], generated)
-        self.chats += chats.values()
+        self.chats += [chat for chat in chats.values() if chat.size]
+
+    def _think(self, said: ValidReply, query: Query, turns: list[Generated], chat: Chat) -> None:
+        """Takes a choice with the thought before it: the tokens of the thought as a model would
+        draw them after its opening tag, and the choice given these."""
+        split = split_thought(said.text or "")
+        if isinstance(split, ParseFailure) or split[0] is None:
+            self.unsaid += 1
+            return
+        if self.free:
+            turns.append(_turn(self.policy, query, said.text or ""))
+            return
+        tokenizer = self.policy.tokenizer_of(query.adapter)
+        opened = tokenizer.ids(OPENED)
+        prompt = self.policy.encode(replace(query, prefix=opened)).prompt
+        text = (said.text or "").lstrip().removeprefix(OPEN).removeprefix("\n").partition(CLOSE)[0]
+        ids = tokenizer.ids(text + CLOSE)
+        turns.append(Generated(prompt, ids, (), text + CLOSE, "stop"))
+        after = replace(query, prefix=opened + ids + tokenizer.ids("\n"))
+        chat.taken.append((after, said.decision.legal.index(said.name)))
+
+    def add_chat(self, adapter: str, messages: Sequence[Message]) -> None:
+        """Counts a chat of a data set: all that the assistant says is learned."""
+        self.games += 1
+        turns = [
+            _turn(self.policy, Query(tuple(messages[:at]), (text,), adapter), text)
+            for at, (role, text) in enumerate(messages)
+            if role == "assistant" and text
+        ]
+        rows, _ = join_turns(adapter, turns)
+        self.chats.append(Chat(rows))
 
     def _loss(self, chats: Sequence[Chat], *, backward: bool) -> float:
         """Returns the mean loss; `backward` adds its gradient to the adapters."""
@@ -558,21 +630,62 @@ def chats_of(
     free = recipe.replies == "free"
     learned, kept = ChatDataset(policy, free), ChatDataset(policy, free)
     if plan.expert.startswith(FILE):
-        for held_out, _, moves in _split_file(recipe, game, env):
-            into = kept if held_out else learned
-            learned_from = [one for one in moves if one[0].role in seating.learners]
-            into.add(seating, [ValidReply(*one) for one in learned_from])
+        path = Path(plan.expert.removeprefix(FILE)).expanduser()
+        if is_chats(path):
+            _add_chats(path, plan, seating, learned, kept)
+        else:
+            for held_out, _, moves in _split_file(recipe, game, env):
+                into = kept if held_out else learned
+                into.add(seating, [one for one in moves if one.decision.role in seating.learners])
+        _check_learned(plan, learned)
         return learned, kept
     held = round(plan.games * plan.held_out)
     for into, games, purpose in ((learned, plan.games - held, "learned"), (kept, held, "held out")):
         for said in _played(game, env, recipe, seating, games, f"warm-up, {purpose}"):
             into.add(seating, said)
-    if not learned.chats:
-        raise TrainError(
-            f"`{plan.expert}` says nothing valid in {learned.games:,} games",
-            "imitate a player that gives valid replies",
-        )
+    _check_learned(plan, learned)
     return learned, kept
+
+
+def _add_chats(
+    path: Path, plan: WarmUp, seating: SeatAssignment, learned: ChatDataset, kept: ChatDataset
+) -> None:
+    """Adds the chats of a data set, of which a share by their hashes is held out. Raises
+    TrainError for one that names no adapter where several learn."""
+    trained = sorted({seating.adapter(role) for role in seating.learners})
+    for adapter, messages in read_chats(path):
+        if adapter is None and len(trained) == 1:
+            adapter = trained[0]
+        if adapter not in trained:
+            named = "names no adapter" if adapter is None else f"names the adapter `{adapter}`"
+            raise TrainError(
+                f"a chat of {path} {named}, and those that learn are {', '.join(trained)}",
+                'give each line an "adapter", or train with `adapters: shared`',
+            )
+        held_out = int(_hash(messages)[:8], 16) / 16**8 < plan.held_out
+        (kept if held_out else learned).add_chat(adapter, messages)
+
+
+def _check_learned(plan: WarmUp, learned: ChatDataset) -> None:
+    """Raises TrainError where there is nothing to learn."""
+    if learned.chats:
+        return
+    if learned.unsaid:
+        raise TrainError(
+            f"`{plan.expert}` chooses, and does not say what it thought: here a thought comes"
+            " before each choice",
+            "imitate a player that writes, such as `model:NAME` or an endpoint, or transcripts of a"
+            " run with their replies",
+        )
+    if plan.reward is not None:
+        raise TrainError(
+            f"no seat earned {plan.reward:g} in {learned.games:,} games of `{plan.expert}`",
+            "lower `warm_up.reward`, or play more games",
+        )
+    raise TrainError(
+        f"`{plan.expert}` says nothing valid in {learned.games:,} games",
+        "imitate a player that gives valid replies",
+    )
 
 
 _Reply: TypeAlias = "Action | str | ParseFailure"
@@ -592,27 +705,34 @@ def _played(
             replies: dict[str, _Reply] = {}
             for decision in episode.decisions:
                 seat = decision.seat
-                replies[seat] = _reply(players[seat], decision, episode)
+                answered = _answered(players[seat], decision, episode, rng)
+                replies[seat] = answered.reply
                 if seat in seats:
-                    said += _valid(episode, decision, replies[seat])
+                    said += _valid(episode, decision, answered)
                 if seat in seats and rng.random() < recipe.warm_up.explore:
                     replies[seat] = other.act(decision, episode)
             episode.step(replies)
-        yield said
+        yield [one for one in said if _earned(recipe, episode.rewards.get(one.decision.seat))]
 
 
-def _reply(player: Player, decision: Decision, episode: Episode) -> _Reply:
+def _answered(
+    player: Player, decision: Decision, episode: Episode, rng: np.random.Generator
+) -> Answered:
+    """Returns a player's answer, with its text where it writes one."""
     try:
-        return player.act(decision, episode)
+        if isinstance(player, Speaker):
+            return player.answers([Posed(decision, episode, int(rng.integers(2**31)))])[0]
+        return Answered(player.act(decision, episode))
     except PlayerError as error:
         raise TrainError(error.message, error.help) from error
 
 
-def _valid(episode: Episode, decision: Decision, reply: _Reply) -> Iterator[ValidReply]:
+def _valid(episode: Episode, decision: Decision, answered: Answered) -> Iterator[ValidReply]:
     """Yields the reply, if it is valid."""
+    reply = answered.reply
     name = episode.parse(decision, reply)
     if isinstance(name, str) and name != SILENCE:
-        yield ValidReply(decision, name, reply if isinstance(reply, str) else None)
+        yield ValidReply(decision, name, reply if isinstance(reply, str) else answered.text)
 
 
 def _spelled(said: ValidReply) -> str:

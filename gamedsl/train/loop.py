@@ -311,7 +311,9 @@ class Training:
         self.learner = replace(self.learner, reference=Reference(policy, first))
         known = () if self.metrics is None else self.metrics.queries
         self.method = method_of(self.learner)
-        self.pool = pool_of(self.run, self.recipe, policy, self.seating, known)
+        self.pool = pool_of(
+            self.run, self.recipe, policy, self.seating, known, written=self.learner.written
+        )
         self.lasting = {"method": self.method, **self.lasting}
         if self.pool is not None:
             self.lasting["pool"] = self.pool
@@ -409,7 +411,7 @@ class Training:
         known = self.metrics is not None and self.metrics.known
         if wanted(self.env, self.recipe, known, self.seating):
             record["contributions"] = self.contributions(step + 1)
-        if self.pool is not None:
+        if self.pool is not None and not self.learner.written:
             members = self.pool.last(step)
             arena = Arena(
                 self.env, self.recipe, self.seating, self.learner.scorer, self.tree, members

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,9 +35,11 @@ from gamedsl.storage.writer import write_atomically
 from gamedsl.train import checkpoint as checkpoints
 from gamedsl.train.checkpoint import Adapters, adapters_of, write_tensors
 from gamedsl.train.errors import TrainError
+from gamedsl.train.guests import Guest
 from gamedsl.train.reference import Reference
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.seats import SeatAssignment
+from gamedsl.train.sessions import writer as writing
 from gamedsl.train.trajectories import Batch
 
 if TYPE_CHECKING:
@@ -97,7 +100,7 @@ class Member:
     policy against it."""
 
     step: int
-    player: Snapshot
+    player: Snapshot | Guest
     wins: float = 0.0
     games: float = 0.0
 
@@ -117,8 +120,13 @@ class Pool:
         policy: Policy,
         seating: SeatAssignment,
         known: Sequence[Query],
+        *,
+        written: bool = False,
     ) -> None:
-        """`known` are all decisions of a small game; empty for a larger one."""
+        """`known` are all decisions of a small game; empty for a larger one. `written`: replies
+        are."""
+        self._writer = writing(policy) if written else None
+        self._guests: set[str] = set()
         self.members: list[Member] = []
         self._run, self._policy, self._seating, self._known = run, policy, seating, known
         self._settings, self._warmth = recipe.pool, recipe.temperature
@@ -153,8 +161,12 @@ class Pool:
             self._gone[self.members.pop(0).step] = step
         self._clear()
 
-    def snapshot(self, adapters: Adapters) -> Snapshot:
+    def snapshot(self, adapters: Adapters) -> Snapshot | Guest:
         """Returns a player of adapters."""
+        if self._writer is not None:
+            taken = {one.player.slot for one in self.members if isinstance(one.player, Guest)}
+            slot = next(number for number in count() if number not in taken)
+            return Guest(self._writer, adapters, slot, self._guests)
         return Snapshot(self._policy, adapters, self._seating, self._warmth, self._known)
 
     def last(self, step: int) -> list[Member]:
@@ -177,9 +189,10 @@ class Pool:
     def forget(self) -> Iterator[Snapshot]:
         """Starts a step; yields the snapshots that forgot what they scored."""
         if not self._known:
-            for member in self.members:
-                member.player.forget()
-                yield member.player
+            for player in (member.player for member in self.members):
+                if isinstance(player, Snapshot):
+                    player.forget()
+                    yield player
 
     def record(self) -> dict[str, Any]:
         """Returns the field of a step's record: the policy's win rate against each member, by its
@@ -195,10 +208,9 @@ class Pool:
     def restore(self, state: dict[str, Any]) -> None:
         """Goes on from what `state` returned. Raises TrainError where a snapshot is missing."""
         self._gone = dict(state["gone"])
-        self.members = [
-            Member(step, self.snapshot(self._read(step)), wins, games)
-            for step, wins, games in state["members"]
-        ]
+        self.members = []
+        for step, wins, games in state["members"]:
+            self.members.append(Member(step, self.snapshot(self._read(step)), wins, games))
 
     def _file(self, step: int) -> Path:
         return self._run.path / "pool" / f"step-{step:06d}.pt"
@@ -239,11 +251,12 @@ def _results(batch: Batch) -> tuple[dict[int, Fraction], dict[int, int]]:
 
 
 def pool_of(
-    run: RunFolder, recipe: Recipe, policy: Policy, seating: SeatAssignment, known: Sequence[Query]
-) -> Pool | None:
+    run: RunFolder, recipe: Recipe, policy: Policy, seating: SeatAssignment,
+    known: Sequence[Query], *, written: bool = False,
+) -> Pool | None:  # fmt: skip
     """Returns the pool of a run, empty yet, and known to the seat assignment; None where no
     opponent is drawn from it."""
     if not recipe.keeps_pool:
         return None
-    seating.pool = Pool(run, recipe, policy, seating, known)
+    seating.pool = Pool(run, recipe, policy, seating, known, written=written)
     return seating.pool

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gamedsl.players.base import Player
+from gamedsl.players.base import DrawingPlayer, Player
 from gamedsl.players.mix import MixPlayer
 from gamedsl.recipe.table import Recipe
 from gamedsl.train.bundles import Bundles
@@ -180,7 +180,13 @@ def _exploitable(
     rows: dict[str, Rows] = {}
     if all(len(side) == 1 for side in seating.sides):
         mixed = [
-            MixPlayer([(w, m.player) for w, m in zip(row, arena.members, strict=True) if w > 0])
+            MixPlayer(
+                [
+                    (w, m.player)
+                    for w, m in zip(row, arena.members, strict=True)
+                    if w > 0 and isinstance(m.player, DrawingPlayer)
+                ]
+            )
             for row in weights
         ]
         rows["mixture"] = arena.rows(mixed)

@@ -27,6 +27,7 @@ from gamedsl.prompting.replies import ParseFailure
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.memory import Memory
 from gamedsl.train.errors import TrainError
+from gamedsl.train.guests import Guest
 from gamedsl.train.rollout import Start, generator
 from gamedsl.train.seats import Lineup, SeatAssignment
 from gamedsl.train.trajectories import Batch, DecisionPoint, Moved, Sample, Trajectory
@@ -224,6 +225,10 @@ class _Games:
                 game.given[decision.seat] = scripted, None
                 continue
             player = self._seating.holder(decision, game.lineup)
+            if isinstance(player, Guest):
+                adapter = player.adapter(self._seating.adapter(decision.role))
+                asked.append(Asked(decision, adapter, seed, number))
+                continue
             if player is None:
                 asked.append(Asked(decision, self._seating.adapter(decision.role), seed, number))
                 continue
@@ -240,6 +245,9 @@ class _Games:
     def take(self, one: Asked, reply: Reply) -> Next:
         """Takes a reply of the policy."""
         decision, game = one.decision, self._games[one.number]
+        if one.adapter != self._seating.adapter(decision.role):
+            game.given[decision.seat] = reply.answer, None
+            return self._move(one.number)
         query = action = None
         if reply.choice is not None:
             action = reply.choice.action

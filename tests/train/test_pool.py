@@ -178,7 +178,7 @@ def test_win_rates_are_those_of_the_games(compiled, tmp_path: Path) -> None:
 
     lineup = Lineup("pool", 0, "row", {seats["row"]: pool.members[0].player})
     histories = [history(5, 0, 60), history(3, 3, 20), history(0, 5, 20), history(None, 0, 99)]
-    batch = SimpleNamespace(trajectories=histories, lineup=lambda one: lineup)
+    batch = SimpleNamespace(played=histories, lineup=lambda one: lineup)
     pool.after(1, batch)
     assert (pool.members[0].wins, pool.members[0].games) == (70, 100)
     assert pool.record()["pool"] == {"0": pytest.approx(0.7, abs=0.01)}

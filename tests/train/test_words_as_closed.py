@@ -2,21 +2,35 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
 
 import gamedsl
+from gamedsl.policies.base import Query
+from gamedsl.policies.generation import Writing
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Action, Game
+from gamedsl.train.advantages import Advantage
 from gamedsl.train.credit import Redraws
 from gamedsl.train.curriculum import climb
+from gamedsl.train.estimators import ActionSums, Experience
+from gamedsl.train.guests import Guest
+from gamedsl.train.loop import train
+from gamedsl.train.methods import method_of
+from gamedsl.train.methods.base import Learner
+from gamedsl.train.reference import Reference
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
+from gamedsl.train.scoring import Scorer
 from gamedsl.train.seats import SeatAssignment
 from gamedsl.train.sessions import Sessions
 from tests.train import in_words
+from tests.train.conftest import StopAfter, same
 
 TWO = """
 game: two
@@ -138,3 +152,93 @@ def test_team_credit_in_words_is_the_mean(compiled: Callable[[str], Game]) -> No
     for one in in_words.weighed(batch, recipe, {"ann", "bob"}).advantages:
         rewards = batch.trajectories[one.trajectory].episode.rewards.values()
         assert one.amount == pytest.approx(float(sum(rewards)) / 2)
+
+
+DUEL = """
+game: duel
+roles: [ann, bob]
+turns:
+  - {role: ann, choose: a, from: [heads, tails]}
+  - {role: bob, choose: b, from: [heads, tails]}
+payoffs:
+  ann: 1 if a == b else -1
+  bob: 1 if a != b else -1
+respond: {form: tag, think: 4, at_limit: close}
+"""
+
+
+def test_past_policies_write_beside_the_present_one(
+    compiled: Callable[[str], Game], tmp_path: Path
+) -> None:
+    """The first member of the pool is the start: after a step its replies are still those of the
+    start, while the policy's are others; and what it says is never trained."""
+    game = compiled(DUEL)
+    given = {"opponents": {"pool": 1}, "pool__every": 1, "pool__size": 2}
+    recipe = in_words.recipe_of(game, steps=3, games=16, group_size=4, temperature=3, **given)
+    run, policy = in_words.run_of(game, recipe, tmp_path / "run")
+    steps = [one for one in run.records() if one["event"] == "step"]
+    assert [list(one["pool"]) for one in steps] == [["0", "1"], ["1", "2"], ["2", "3"]]
+    assert [one["opponents"] for one in steps] == [{"pool": 16}] * 3
+    # half of the seats are the pool's, and have no samples
+    assert [one["sequences"] for one in steps] == [16] * 3
+    assert policy.adapters == ("shared",)
+    start = in_words.opened(game, recipe)
+    pool = run.path / "pool"
+    assert sorted(one.name for one in pool.iterdir())[-1] == "step-000003.pt"
+    made: set[str] = set()
+    guest = Guest(policy, {"shared": start.adapter_state("shared")}, 9, made)
+    query = next(iter(play_queries(game, recipe, policy)))
+    asked = [replace(query, adapter=guest.adapter("shared"))]
+    assert policy.log_probs(asked)[0].tolist() == pytest.approx(
+        start.log_probs([query])[0].tolist(), abs=1e-5
+    )
+    assert policy.log_probs([query])[0].tolist() != start.log_probs([query])[0].tolist()
+
+
+def play_queries(game: Game, recipe: Recipe, policy: Writing) -> list[Query]:
+    """The options that a policy is asked in a step."""
+    plain = replace(recipe, opponents=())
+    return play(game.env(tokenizer=policy.tokenizer), Sessions(policy), plain, 1).queries
+
+
+def test_a_pool_goes_on_where_it_was(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    game = compiled(DUEL)
+    given = {"opponents": {"self": 1, "pool": 1}, "pool__every": 1, "checkpoint_every": 1}
+    recipe = in_words.recipe_of(game, steps=3, games=8, group_size=4, **given)
+    in_words.run_of(game, recipe, tmp_path / "whole")
+    policy = in_words.opened(game, recipe)
+    run = create(game, recipe, tmp_path / "parts", {}, policy.tokenizer, 1)
+    stop = StopAfter(2)
+    train(game, recipe, run, policy, observers=[stop], interrupt=stop.interrupt)
+    train(game, recipe, run, in_words.opened(game, recipe))
+    same(tmp_path / "whole", tmp_path / "parts")
+
+
+def test_magnet_pulls_the_choice_after_a_thought(compiled: Callable[[str], Game]) -> None:
+    """With all advantages zero the gradient is that of the divergence from uniform play over the
+    options, given each thought, and no token has any."""
+    game = compiled(LEVELS)
+    recipe = in_words.recipe_of(
+        game, method="magnet", magnet__weight=[0.7, 0.7], temperature=2, lr=1e-30
+    )
+    assert recipe.group_by == "seed"
+    policy = in_words.opened(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1)
+    nothing = [Advantage(number, sample, 1, 0.0) for number, sample in batch.samples]
+    learner = Learner(
+        policy, torch.optim.SGD(policy.parameters(), lr=0.0), Scorer(policy, graph_tokens=0),
+        Reference(policy, {}), replace(recipe, max_grad_norm=1e9), written=True,
+    )  # fmt: skip
+    method_of(learner).update(Experience(1, batch, (), ActionSums([], [], [], 0), nothing))
+    found = torch.cat([p.grad.flatten() for p in policy.parameters()])
+    for parameter in policy.parameters():
+        parameter.grad = None
+    queries = [batch.queries[sample.scored[0]] for _, sample in batch.samples]
+    total = torch.zeros(())
+    for log_pi in policy.forward(queries):
+        played = (log_pi / 2).log_softmax(0)
+        total = total + 0.7 * (played.exp() * (played + math.log(2))).sum() / len(queries)
+    total.backward()
+    by_hand = torch.cat([p.grad.flatten() for p in policy.parameters()])
+    assert by_hand.norm() > 1e-4
+    torch.testing.assert_close(found, by_hand, atol=1e-6, rtol=1e-3)

@@ -7,6 +7,9 @@ for a uniform magnet, and the annealed weight then leads it towards the game's o
 2023, magnetic mirror descent). The pull also brings back actions that are hardly played, which
 plain gradients cannot: those are in proportion to how often an action is played.
 
+In games in words the divergence is that of options: of the choice after a thought, exact given the
+thought. Written tokens have no magnet, and are trained as `grpo` trains them.
+
 Momentum must be off (`betas: [0, ...]`, the method's default): the game that a step answers is
 another one a few steps later.
 """
@@ -109,8 +112,14 @@ METHOD = MethodSpec(
             "`magnet` pulls to a magnet, not to the policy that training started with",
             "leave `kl` out, or write `method: grpo`",
         ),
+        Conflict(
+            ("method", "replies"),
+            lambda recipe, ir: recipe.replies == "free"
+            or all(step.said is not None for step in ir.steps),
+            "a magnet is a distribution over options, and here all replies are written",
+            "write `method: grpo` with `entropy` or `kl`",
+        ),
     ),
-    closed_because="its divergence from the magnet is a sum over all options of a decision",
     mixes=True,
     swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
     records={"magnet_weight": (NUMBER, "weight of the divergence from the magnet")},
