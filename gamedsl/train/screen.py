@@ -148,6 +148,9 @@ class Screen:
             for name, x in measures(record).items()
             if x or name != DIED_OUT
         ]
+        refused = sum((record.get("invalid") or {}).values())
+        if refused:
+            parts.append(f"{refused:,} refused")
         if record.get("seconds") is not None:
             parts.append(f"{duration(record['seconds'])} a step")
         return " | ".join(parts)
@@ -258,6 +261,7 @@ class Screen:
 
 
 DIED_OUT = "died out"
+VALID, LENGTH = "valid replies", "reply tokens"
 TEACH = "games that teach"
 _MARKS = {"✓": "green", "✗": "red", "=": "yellow"}
 
@@ -280,15 +284,18 @@ def measures(record: Record) -> dict[str, float]:
         found[f"bits of {signal}"] = told["information"]
     if record.get("rows"):
         found[TEACH] = record["rows"]["teach"]
+    for field, name in (("valid", VALID), ("reply_tokens", LENGTH)):
+        rates = record.get(field) or {}
+        found |= {name if len(rates) == 1 else f"{name}, {role}": x for role, x in rates.items()}
     if record.get("extinct") is not None:
         found[DIED_OUT] = record["extinct"]
     return found
 
 
 def _measured(name: str, value: float) -> str:
-    if name in ("in range", TEACH):
+    if name in ("in range", TEACH) or name.startswith(VALID):
         return f"{value:.0%}"
-    if name == DIED_OUT:
+    if name == DIED_OUT or name.startswith(LENGTH):
         return f"{value:.0f}"
     return f"{value:.3f}" if name.startswith("exploitability") else _amount(value)
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.prompting.replies import REASONS
+
 if TYPE_CHECKING:
     from gamedsl.solve import Equilibrium, PureEquilibria, Tree
 
@@ -275,7 +277,23 @@ def _by_rewards(first: Record | None, last: Record) -> str:
     said = f"After {_steps(last)}, mean reward per game: {_listed(parts)}."
     if last.get("exploitability") is not None:
         said += f" Exploitability {last['exploitability']:.3f}."
-    return said
+    return " ".join(filter(None, (said, refusals(last))))
+
+
+def refusals(record: Record) -> str:
+    """Returns the sentence on the replies that were refused in a step, with the commonest reasons;
+    empty where all were valid, or none was written."""
+    reasons = {name: n for name, n in (record.get("invalid") or {}).items() if n}
+    if not reasons:
+        return ""
+    rates = [f"{role} {_percent(rate)}" for role, rate in (record.get("valid") or {}).items()]
+    ranked = sorted(reasons.items(), key=lambda pair: -pair[1])
+    why = "; ".join(f"{REASONS.get(name, name)} ({count:,})" for name, count in ranked[:SHOWN])
+    count = (
+        f"{sum(reasons.values()):,} {'reply was' if sum(reasons.values()) == 1 else 'replies were'}"
+    )
+    valid = f" Valid replies: {', '.join(rates)}." if rates else ""
+    return f"In step {record['step']} {count} refused: {why}.{valid}"
 
 
 def is_complete(tree: Tree, policy: Policy) -> bool:

@@ -144,13 +144,14 @@ class Canvas:
         ]
         self.path([(x, y), *points], style, closed=True)
 
-    def inline(self, title: str, description: str) -> str:
+    def inline(self, title: str, description: str, data: str = "") -> str:
         """The picture as an element of a page, whose style sheet colours it. Title and description
-        are for screen readers."""
+        are for screen readers; `data` is for the page's script."""
         name = f"chart{next(_IDS)}"
+        shown = f' data-chart="{escape(data)}"' if data else ""
         return (
             f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-labelledby="{name}t {name}d"><title id="{name}t">{escape(title)}</title>'
+            f'aria-labelledby="{name}t {name}d"{shown}><title id="{name}t">{escape(title)}</title>'
             f'<desc id="{name}d">{escape(description)}</desc>{"".join(self.parts)}</svg>'
         )
 
