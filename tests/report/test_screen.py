@@ -247,7 +247,7 @@ class Terminal:
                 return
 
 
-def test_ctrl_c_leaves_one_header_and_a_resume_goes_on(tmp_path):
+def test_ctrl_c_leaves_one_header(tmp_path):
     """Through a pseudo-terminal: the first line comes before the packages are imported."""
     made = Terminal(tmp_path, "train", "stag_hunt", "--model", "tabular", "--steps", "4000",
                     "--out", "run")  # fmt: skip

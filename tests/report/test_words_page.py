@@ -64,7 +64,7 @@ def folder(tmp_path: Path) -> Path:
     return run
 
 
-def test_page_leads_with_the_valid_rate_and_its_scale(folder: Path) -> None:
+def test_page_leads_with_the_valid_rate(folder: Path) -> None:
     said = words(page(folder))
     assert "valid replies 75% (in step 1 25%)" in said
     assert "why replies were refused last step all" in said
@@ -91,7 +91,7 @@ def test_a_failing_run_says_that_replies_were_refused() -> None:
     assert measures(STEPS[0]) == {"valid replies": 0.25, "reply tokens": 40.0}
 
 
-def test_headline_has_a_scale_and_decisions_the_order_of_play(tmp_path: Path) -> None:
+def test_headline_has_scale_and_decisions_their_order(tmp_path: Path) -> None:
     game = gamedsl.load("kuhn_poker")
     tree = gamedsl.solve.tabulate(game.env())
     run = write_run(tmp_path / "kuhn", "kuhn_poker", {i.key: i.actions[0] for i in tree.info_sets})

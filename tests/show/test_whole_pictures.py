@@ -28,7 +28,7 @@ def test_links_of_information_sets_stay_in_the_frame(name: str) -> None:
     assert reach(drawn) <= float(width[1])
 
 
-def test_what_the_owner_is_shown_is_seen_by_its_owner() -> None:
+def test_owner_sees_what_it_is_shown() -> None:
     (row,) = [r for r in visibility_rows(built(GAMES / "battleship.yaml").ir) if r.what == "shown"]
     assert [(one.sees, one.note) for one in row.glances] == [("some", "its own")] * 2
 
