@@ -428,7 +428,9 @@ def _tail(key: str, wide: int) -> str:
     room = wide - len(head) - len(" […")
     if bracket and room > 0:
         return f"{head} […{key[len(key) - room :]}"
-    return head if bracket and len(head) <= wide else key[: max(wide - 1, 0)] + "…"
+    if not bracket:
+        return "…" + key[len(key) - wide + 1 :]
+    return head if len(head) <= wide else head[: max(wide - 1, 0)] + "…"
 
 
 class _QuietKeys:
