@@ -123,13 +123,13 @@ def settled(result: Result, _: Iterable[Result]) -> Iterator[float]:
 
 def foretold(result: Result, _: Iterable[Result]) -> Iterator[float]:
     """Whether the basin analysis before step 1 named what is played most in the end: 1 where it
-    did, 0.5 where it had called the start too close to tell, else 0."""
+    did, 0.5 where the start was not clear, else 0."""
     prediction, last = result["start"]["prediction"], result["steps"][-1]
     played = {key: max(probs, key=probs.__getitem__) for key, probs in probabilities(last)}
     if all(played[key] == action for key, action in prediction["profile"].items()):
         yield 1
     else:
-        yield 0.5 if prediction["confidence"] == "too close to call" else 0
+        yield 0 if prediction["confidence"] == "clear" else 0.5
 
 
 def probabilities(step: Result) -> Iterator[tuple[str, dict[str, float]]]:

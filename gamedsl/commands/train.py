@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._loading import LoadingTimes
 from gamedsl.commands._streams import plain
 
 if TYPE_CHECKING:
@@ -66,16 +67,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    loading, leads = LoadingTimes(), os.environ.get("RANK", "0") == "0"
+    if leads:
+        loading.begin(f"reading {args.file or args.resume}")  # before imports, which take longer
+    try:
+        return _run(args, loading, leads=leads)
+    finally:
+        loading.end()
+
+
+def _run(args: argparse.Namespace, loading: LoadingTimes, *, leads: bool) -> int:
     from gamedsl.api.training_job import Listener, run_job, spare_idle_cores
     from gamedsl.diagnostics import CompileError
     from gamedsl.runs.errors import RunDamaged
     from gamedsl.train.errors import TrainError
 
     spare_idle_cores()
-    leads = os.environ.get("RANK", "0") == "0"
     listener = Listener()
     if leads:  # what the other processes of `torchrun` have to say is the same
-        listener = Listener(partial(_print_diagnostics, form=args.format), _notify)
+        listener = Listener(partial(_print_diagnostics, form=args.format), loading.begin)
     try:
         job = _understand(args, listener)
         from gamedsl.train import trackers
@@ -89,6 +99,7 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.policies.errors import ModelError
 
     def watch(job: TrainingJob, folder: RunFolder, stack: ExitStack) -> list[Observer]:
+        loading.end()
         return [_observer(stack, job, args.format), *_trackers(stack, folder, args.log)]
 
     try:
@@ -206,7 +217,10 @@ def _observer(stack: ExitStack, job: TrainingJob, form: str) -> Observer:
         file=plain(sys.stdout), highlight=False,
         force_terminal=False if form == "concise" else None,
     )  # fmt: skip
-    return stack.enter_context(Screen(job.recipe, job.game, job.recipe.steps, console=console))
+    screen = stack.enter_context(Screen(job.recipe, job.game, job.recipe.steps, console=console))
+    if job.run is not None:
+        screen.recall(job.run.records())
+    return screen
 
 
 def _trackers(stack: ExitStack, folder: RunFolder, names: str) -> list[Observer]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -101,6 +101,28 @@ def wording_of(info: Mapping[str, Any]) -> Wording:
     )
 
 
+class TranscriptLine(NamedTuple):
+    """A line of a file of transcripts, as it stands there."""
+
+    number: int
+    text: str
+
+    @property
+    def games(self) -> int:
+        """The number of games that the play stands for."""
+        found = _GAMES.match(self.text)
+        return int(found[1]) if found else 1
+
+    @property
+    def refused(self) -> bool:
+        """Whether a reply was refused in the play."""
+        return _REFUSED.search(self.text) is not None
+
+
+_GAMES = re.compile(r'\{"games": ?(\d{1,18})[,}]')
+_REFUSED = re.compile(r'"(?:mistakes": ?\[ ?|failures": ?\{ ?"[^"\\]*": ?)\{')
+
+
 class SavedRun:
     """A run folder on disk. Nothing is read before it is asked for, and each time anew."""
 
@@ -175,10 +197,23 @@ class SavedRun:
         found = sorted((self.path / "transcripts").glob("step-*.jsonl"), key=number_in)
         return [path for path in found if number_in(path) >= 0]
 
-    def transcript(self, file: Path) -> list[dict[str, Any]]:
-        """Returns the records of a file of transcripts, all of one game. Raises RunDamaged."""
+    def transcript_lines(self, file: Path) -> list[TranscriptLine]:
+        """Returns the lines of a file of transcripts, none of them parsed. Raises RunDamaged."""
+        lines = self._whole_lines(file).split("\n")
+        return [TranscriptLine(n, text) for n, text in enumerate(lines, start=1) if text.strip()]
+
+    def transcript(self, file: Path, lines: Iterable[TranscriptLine]) -> list[dict[str, Any]]:
+        """Returns the records of lines of a file of transcripts, all of one game. Raises
+        RunDamaged."""
         found: list[dict[str, Any]] = []
-        for number, record in self._lines(file):
+        for number, text in lines:
+            try:
+                record = parse(text)
+            except JsonRefused as error:
+                error.line = number
+                raise FileDamaged(file, str(error)) from error
+            if not isinstance(record, dict):
+                raise FileDamaged(file, f"line {number} is not a JSON object")
             if fault := misfit_of(record, _TRANSCRIPT):
                 raise FileDamaged(file, f"line {number}: {fault}")
             if found and record["rewards"].keys() != found[0]["rewards"].keys():
@@ -288,15 +323,18 @@ class SavedRun:
         return found
 
     def _lines(self, file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-        text = self._text(file, MANY_RECORDS)
-        whole = text[: text.rfind("\n") + 1]
         try:
-            for number, record in parse_lines(whole, limit=MANY_RECORDS):
+            for number, record in parse_lines(self._whole_lines(file), limit=MANY_RECORDS):
                 if not isinstance(record, dict):
                     raise FileDamaged(file, f"line {number} is not a JSON object")
                 yield number, record
         except JsonRefused as error:
             raise FileDamaged(file, str(error)) from error
+
+    def _whole_lines(self, file: Path) -> str:
+        """Returns a text without a last line that was cut off."""
+        text = self._text(file, MANY_RECORDS)
+        return text[: text.rfind("\n") + 1]
 
     def _text(self, file: Path, limit: int) -> str:
         try:

@@ -1,13 +1,16 @@
 """The live screen of a training run, and its plain twin where nobody watches.
 
-On a terminal one panel is redrawn in place once a step, never taller or wider than the terminal;
-elsewhere each step is one line. Nothing here changes what is trained or recorded. `rich` is
-imported when a screen is made.
+On a terminal one panel is redrawn in place once a step, and once a second for how far the step
+under way is, never taller or wider than the terminal; elsewhere each step is one line. Nothing here
+changes what is trained or recorded. `rich` is imported when a screen is made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +33,8 @@ SHADES = ("█", "▓", "▒", "░")
 COLOURS = ("cyan", "yellow", "magenta", "green")
 SPARKS = "▁▂▃▄▅▆▇█"
 MEMORY = 400
+SLOW = 3.0
+"""Seconds from which on it is said how long the step under way takes."""
 WIDEST = 110
 
 
@@ -44,19 +49,58 @@ class Screen:
         self.console = console or Console(highlight=False)
         self._title = f"{game.name} · {recipe.model_names(game.ir)} · seed {recipe.seed}"
         self._total = total_steps
-        self._rewards: dict[str, list[float]] = {}
-        self._measures: dict[str, list[float]] = {}
-        self._seconds: list[float] = []
+        self._history: dict[int, Record] = {}
+        """The latest records of steps, by step; 0 is the start."""
+        self._under_way = 0.0
+        """When the step under way began."""
+        self._echo = _QuietKeys()
         self._live: Any = None
         self._last: Record = {}
         self._start: Record = {}
         self._prediction = ""
+        self._done = False
 
     def __enter__(self) -> Screen:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def recall(self, records: Iterable[Record]) -> None:
+        """Takes up the records of a run that goes on, so that its curves do. A step that is played
+        again replaces its record."""
+        for record in records:
+            if record.get("event") in ("start", "step"):
+                self._remember(record)
+
+    def _remember(self, record: Record) -> None:
+        step = record.get("step") or 0
+        kept = {other: one for other, one in self._history.items() if other < step}
+        kept[step] = record
+        self._history = dict(list(kept.items())[-MEMORY:])  # whole: another thread draws it
+
+    @property
+    def _rewards(self) -> dict[str, list[float]]:
+        """The mean rewards of each role, step by step."""
+        found: dict[str, list[float]] = {}
+        for step, record in self._history.items():
+            for role, mean in (record.get("reward") or {}).items() if step else ():
+                if mean is not None:
+                    found.setdefault(role, []).append(mean)
+        return found
+
+    @property
+    def _measures(self) -> dict[str, list[float]]:
+        found: dict[str, list[float]] = {}
+        for record in self._history.values():
+            for name, value in measures(record).items():
+                found.setdefault(name, []).append(value)
+        return found
+
+    @property
+    def _seconds(self) -> list[float]:
+        records = [record for step, record in self._history.items() if step]
+        return [one["seconds"] for one in records if one.get("seconds") is not None]
 
     def warm_up(self, record: Record) -> None:
         """Prints how an epoch of a warm-up went."""
@@ -73,11 +117,13 @@ class Screen:
 
     def start(self, record: Record) -> None:
         """Prints what is trained and what is predicted, and opens the live panel."""
-        self._last = record
+        self._last = self._history[max(self._history)] if self._history else record
         if record.get("prediction"):
             self._prediction = predicted(record["prediction"])
         self._start = record
-        self._measure(record)
+        if not self._history:
+            self._remember(record)
+        self._under_way = time.monotonic()
         if not self.console.is_terminal:
             self.message(self._title)
             if self._prediction:
@@ -85,23 +131,21 @@ class Screen:
             return
         from rich.live import Live
 
-        self._live = Live(self._panel(), console=self.console, auto_refresh=False)
+        self._echo.begin()
+        self._live = Live(
+            get_renderable=self._panel, console=self.console, auto_refresh=True,
+            refresh_per_second=1,
+        )  # fmt: skip
         self._live.start(refresh=True)
 
     def step(self, record: Record) -> None:
         self._last = record
-        for role, mean in (record.get("reward") or {}).items():
-            if mean is not None:
-                self._rewards.setdefault(role, []).append(mean)
-        self._measure(record)
-        if record.get("seconds") is not None:
-            self._seconds.append(record["seconds"])
-        for row in (*self._rewards.values(), *self._measures.values(), self._seconds):
-            del row[:-MEMORY]
+        self._remember(record)
+        self._under_way = time.monotonic()
         for line in alarms(record):
             self.message(line)
         if self._live is not None:
-            self._live.update(self._panel(), refresh=True)
+            self._live.refresh()
         else:
             self.message(self._line(record))
 
@@ -126,13 +170,11 @@ class Screen:
         self.console.print(text, soft_wrap=wrap, markup=False, highlight=False)
 
     def close(self) -> None:
-        if self._live is not None:
-            self._live.stop()
-            self._live = None
-
-    def _measure(self, record: Record) -> None:
-        for name, value in measures(record).items():
-            self._measures.setdefault(name, []).append(value)
+        live, self._live = self._live, None
+        if live is not None:
+            self._done = True
+            live.stop()
+            self._echo.end()
 
     def _line(self, record: Record) -> str:
         parts = [f"step {record['step']}/{self._total}"]
@@ -148,6 +190,9 @@ class Screen:
             for name, x in measures(record).items()
             if x or name != DIED_OUT
         ]
+        refused = sum((record.get("invalid") or {}).values())
+        if refused:
+            parts.append(f"{refused:,} refused")
         if record.get("seconds") is not None:
             parts.append(f"{duration(record['seconds'])} a step")
         return " | ".join(parts)
@@ -189,24 +234,38 @@ class Screen:
         from rich.text import Text
 
         step, seconds = self._last.get("step") or 0, self._seconds[-20:]
-        said = "starting"
+        said, inside = "starting", 0.0
         if seconds:
             mean = sum(seconds) / len(seconds)
             left = max(self._total - step, 0)
             done = f"{duration(mean * left)} left" if left else "done"
             said = f"{duration(mean)} a step, {done}"
+            inside = self._inside(mean) if left else 0.0
+        if (waited := self._waited) >= SLOW:
+            said = f"step {step + 1}: {duration(waited)} so far, {said}"
         room = max(width - len(said) - 2, 4)
-        full = round(room * min(step / self._total, 1)) if self._total else 0
+        full = round(room * min((step + inside) / self._total, 1)) if self._total else 0
         bar = Text("━" * full, style="cyan").append("─" * (room - full), style="dim")
         return bar.append("  ").append(said, style="dim")
+
+    @property
+    def _waited(self) -> float:
+        """Seconds since the step under way began; 0 at the end."""
+        last = (self._last.get("step") or 0) >= self._total
+        return 0.0 if self._done or last else time.monotonic() - self._under_way
+
+    def _inside(self, mean: float) -> float:
+        """How much of the step under way is done, by the time that steps took, below 1."""
+        return min(self._waited / mean, 0.95) if mean > 0 else 0.0
 
     def _earned(self, width: int) -> Table:
         """Returns reward per role, and exploitability, each with its course so far."""
         from rich.text import Text
 
         rows = [(role, _amount(row[-1]), row, "green") for role, row in self._rewards.items()]
+        every = self._measures
         shown = rows[: max(self.console.height // 4, 1)]
-        told = {n: row for n, row in self._measures.items() if n != DIED_OUT or any(row)}
+        told = {n: row for n, row in every.items() if n != DIED_OUT or any(row)}
         names = [*(name for name, *_ in shown), *told]
         wide = min(max(map(len, names), default=6), width // 3)
         room = max(min(width - wide - 14, 60), 6)
@@ -258,6 +317,7 @@ class Screen:
 
 
 DIED_OUT = "died out"
+VALID, LENGTH = "valid replies", "reply tokens"
 TEACH = "games that teach"
 _MARKS = {"✓": "green", "✗": "red", "=": "yellow"}
 
@@ -280,15 +340,18 @@ def measures(record: Record) -> dict[str, float]:
         found[f"bits of {signal}"] = told["information"]
     if record.get("rows"):
         found[TEACH] = record["rows"]["teach"]
+    for field, name in (("valid", VALID), ("reply_tokens", LENGTH)):
+        rates = record.get(field) or {}
+        found |= {name if len(rates) == 1 else f"{name}, {role}": x for role, x in rates.items()}
     if record.get("extinct") is not None:
         found[DIED_OUT] = record["extinct"]
     return found
 
 
 def _measured(name: str, value: float) -> str:
-    if name in ("in range", TEACH):
+    if name in ("in range", TEACH) or name.startswith(VALID):
         return f"{value:.0%}"
-    if name == DIED_OUT:
+    if name == DIED_OUT or name.startswith(LENGTH):
         return f"{value:.0f}"
     return f"{value:.3f}" if name.startswith("exploitability") else _amount(value)
 
@@ -357,8 +420,46 @@ def _grid(*widths: int) -> Table:
 
 
 def _tail(key: str, wide: int) -> str:
-    """Returns a long information set from its end, which has what was last seen."""
-    return key if len(key) <= wide else "…" + key[len(key) - wide + 1 :]
+    """Returns a long information set in `wide` columns: who acts where, and from its end, which has
+    what was last seen, as much as there is room for."""
+    if len(key) <= wide:
+        return key
+    head, bracket, _ = key.partition(" [")
+    room = wide - len(head) - len(" […")
+    if bracket and room > 0:
+        return f"{head} […{key[len(key) - room :]}"
+    if not bracket:
+        return "…" + key[len(key) - wide + 1 :]
+    return head if len(head) <= wide else head[: max(wide - 1, 0)] + "…"
+
+
+class _QuietKeys:
+    """Keeps a terminal from printing `^C` where Ctrl-C is pressed: it would move the panel, whose
+    first line would then stand twice."""
+
+    def __init__(self) -> None:
+        self._before: Any = None
+
+    def begin(self) -> None:
+        if not sys.stdin or not sys.stdin.isatty():
+            return
+        with suppress(ImportError, OSError, ValueError):
+            import termios
+
+            handle = sys.stdin.fileno()
+            state = termios.tcgetattr(handle)
+            self._before = termios.tcgetattr(handle)
+            state[3] &= ~termios.ECHOCTL
+            termios.tcsetattr(handle, termios.TCSANOW, state)
+
+    def end(self) -> None:
+        if self._before is None:
+            return
+        with suppress(ImportError, OSError, ValueError):
+            import termios
+
+            termios.tcsetattr(sys.stdin.fileno(), termios.TCSANOW, self._before)
+        self._before = None
 
 
 def _amount(x: float | None) -> str:

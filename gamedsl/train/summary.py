@@ -11,6 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.prompting.replies import REASONS
+
 if TYPE_CHECKING:
     from gamedsl.solve import Equilibrium, PureEquilibria, Tree
 
@@ -86,9 +88,19 @@ def predicted(prediction: Record) -> str:
     if margin is None:
         sure = "no other start that was tried leads elsewhere"
     else:
-        change = f"of {margin:.2f}" if margin >= 0.01 else "below 0.01"
-        sure = f"{prediction['confidence']}: a change {change} in the start would tip it"
+        if prediction["confidence"] != "clear":
+            return f"Predicted: {_undecided(prediction)}."
+        sure = f"clear: a change of {margin:.2f} in the start would tip it"
     return f"Predicted: {prediction['text']} ({sure})."
+
+
+def _undecided(prediction: Record) -> str:
+    """Returns what is said where the start is not clear: `too close to call (margin 0.02), leaning
+    hare`. No outcome is named, so that none can fail to come true."""
+    margin, names = prediction["margin"], set((prediction.get("profile") or {}).values())
+    size = f"margin {margin:.2f}" if margin >= 0.01 else "margin below 0.01"
+    leaning = names.pop() if len(names) == 1 else prediction["text"]
+    return f"too close to call ({size}), leaning {leaning}"
 
 
 def names_of(one: Equilibrium, every: PureEquilibria) -> str:
@@ -245,17 +257,21 @@ def _came_true(prediction: Record, chosen: Mapping[str, str] | None, policy: Pol
             return said
         far, *_ = _farthest(policy, prediction["probabilities"])
         return f"{said[:-1]} — {'came true' if far <= CLOSE else 'did not come true'}."
+    margin = prediction.get("margin")
+    if margin is not None and prediction["confidence"] != "clear":
+        said = f"Before training: {_undecided(prediction)}"
+        if chosen is None:
+            return f"{said}; play has not settled."
+        there = dict(prediction["profile"]) == dict(chosen)
+        return f"{said}; play went {'there' if there else 'the other way'}."
     said = f"Predicted before training: {prediction['text']}"
     if chosen is None:
         return f"{said} — open, as play has not settled."
     if dict(prediction["profile"]) == dict(chosen):
         return f"{said} — came true."
-    margin = prediction.get("margin")
     if margin is None:
         return f"{said} — did not come true."
-    if prediction["confidence"] == "clear":
-        return f"{said} — did not come true, though the start was {margin:.2f} from the boundary."
-    return f"{said} — did not come true; it was {prediction['confidence']}."
+    return f"{said} — did not come true, though the start was {margin:.2f} from the boundary."
 
 
 def _by_rewards(first: Record | None, last: Record) -> str:
@@ -275,7 +291,23 @@ def _by_rewards(first: Record | None, last: Record) -> str:
     said = f"After {_steps(last)}, mean reward per game: {_listed(parts)}."
     if last.get("exploitability") is not None:
         said += f" Exploitability {last['exploitability']:.3f}."
-    return said
+    return " ".join(filter(None, (said, refusals(last))))
+
+
+def refusals(record: Record) -> str:
+    """Returns the sentence on the replies that were refused in a step, with the commonest reasons;
+    empty where all were valid, or none was written."""
+    reasons = {name: n for name, n in (record.get("invalid") or {}).items() if n}
+    if not reasons:
+        return ""
+    rates = [f"{role} {_percent(rate)}" for role, rate in (record.get("valid") or {}).items()]
+    ranked = sorted(reasons.items(), key=lambda pair: -pair[1])
+    why = "; ".join(f"{REASONS.get(name, name)} ({count:,})" for name, count in ranked[:SHOWN])
+    count = (
+        f"{sum(reasons.values()):,} {'reply was' if sum(reasons.values()) == 1 else 'replies were'}"
+    )
+    valid = f" Valid replies: {', '.join(rates)}." if rates else ""
+    return f"In step {record['step']} {count} refused: {why}.{valid}"
 
 
 def is_complete(tree: Tree, policy: Policy) -> bool:

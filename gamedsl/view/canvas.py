@@ -28,6 +28,8 @@ SIZE = 11.0
 MARK = 4.6
 """Radius of a role's mark."""
 
+_POINT = re.compile(r"(-?[\d.]+)[ ,](-?[\d.]+)")
+
 _CORNERS = ((4, 0.5), (3, 0.0), (4, 0.0), (3, 0.5), (6, 0.0), (5, 0.5))
 """Corners and turn (in corners) of the marks after the disc."""
 
@@ -59,6 +61,8 @@ class Canvas:
     size: float = SIZE
     parts: list[str] = field(default_factory=list)
     labels: list[tuple[str, Box]] = field(default_factory=list)
+    right: float = 0
+    """The rightmost place of a path."""
 
     def line(self, x1: float, y1: float, x2: float, y2: float, style: str) -> None:
         self.parts.append(
@@ -74,7 +78,10 @@ class Canvas:
             self.curve(f"M{drawn}{'Z' if closed else ''}", style)
 
     def curve(self, drawn: str, style: str) -> None:
-        """A path in SVG's own notation."""
+        """A path in SVG's own notation; of its points only those of M, L, Q and C are places."""
+        if "A" not in drawn:
+            found = _POINT.findall(drawn)
+            self.right = max([self.right, *(float(x) for x, _ in found)])
         self.parts.append(f'<path d="{drawn}" class="{style}"/>')
 
     def circle(self, x: float, y: float, r: float, style: str) -> None:
@@ -144,13 +151,14 @@ class Canvas:
         ]
         self.path([(x, y), *points], style, closed=True)
 
-    def inline(self, title: str, description: str) -> str:
+    def inline(self, title: str, description: str, data: str = "") -> str:
         """The picture as an element of a page, whose style sheet colours it. Title and description
-        are for screen readers."""
+        are for screen readers; `data` is for the page's script."""
         name = f"chart{next(_IDS)}"
+        shown = f' data-chart="{escape(data)}"' if data else ""
         return (
             f'<svg viewBox="0 0 {self.width:g} {self.height:g}" role="img" '
-            f'aria-labelledby="{name}t {name}d"><title id="{name}t">{escape(title)}</title>'
+            f'aria-labelledby="{name}t {name}d"{shown}><title id="{name}t">{escape(title)}</title>'
             f'<desc id="{name}d">{escape(description)}</desc>{"".join(self.parts)}</svg>'
         )
 

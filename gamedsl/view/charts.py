@@ -8,6 +8,7 @@ by colour alone.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -31,7 +32,8 @@ class Series:
     """One line of a chart; None leaves a gap. `quiet` lines are drawn thin and without a name.
 
     `bands` are shaded over all steps, from low to high; `around` is a band of its own for each
-    step, as the lowest and the highest of several lines. `crosses` mark steps on the line.
+    step, as the lowest and the highest of several lines. `crosses` mark steps on the line, `cuts`
+    those after which it stands for less.
     """
 
     name: str
@@ -41,6 +43,7 @@ class Series:
     bands: Sequence[tuple[float, float]] = ()
     around: Sequence[tuple[float, float] | None] = ()
     crosses: Sequence[int] = ()
+    cuts: Sequence[int] = ()
 
 
 def line_chart(
@@ -91,6 +94,7 @@ def line_chart(
         _shade(canvas, one, steps, (left, width - right), across, up)
     for one in sorted(series, key=lambda s: not s.quiet):
         _draw(canvas, one, steps, across, up)
+        _mark_cuts(canvas, one, across, top, height - bottom)
     ends = [(up(_last(one)), one.name, f"name {series_style(one.colour, 'f')}") for one in named]
     ends += [(up(y), name, "marktext") for y, name in marks]
     heights = spread([y for y, _, _ in ends], 14, top + 4, height - bottom + 4)
@@ -100,7 +104,34 @@ def line_chart(
         f"{one.name}: from {number(_first(one), percent)} to {number(_last(one), percent)}"
         for one in named
     )
-    return canvas.inline(title, f"From step {first} to {steps[-1]}. {summary}.")
+    data = _numbers(steps, named, (left, width - right), percent)
+    return canvas.inline(title, f"From step {first} to {steps[-1]}. {summary}.", data)
+
+
+def _numbers(
+    steps: Sequence[int], series: Sequence[Series], sides: tuple[float, float], percent: bool
+) -> str:
+    """The numbers of a chart as JSON, for those who point at it: of at most `READ_OUT` steps."""
+    every = range(0, len(steps), -(-len(steps) // READ_OUT))
+    places = list(dict.fromkeys((*every, len(steps) - 1)))
+    rows = [
+        [
+            one.name,
+            percent,
+            [None if (v := one.values[i]) is None else float(f"{v:.4g}") for i in places],
+        ]
+        for one in series
+    ]
+    found = {
+        "x": [round(side, 1) for side in sides],
+        "steps": [steps[i] for i in places],
+        "series": rows,
+    }
+    return json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+
+
+READ_OUT = 120
+"""Steps of a chart whose numbers can be read out."""
 
 
 def chart_rules() -> str:
@@ -118,7 +149,8 @@ def chart_file(chart: str) -> str:
     )
     style = f"<style>\n{palette()}{chart_rules()}</style>\n"
     paper = '<rect width="100%" height="100%" style="fill: var(--paper)"/>\n'
-    described = re.sub(r"\bchart\d+([td])\b", r"chart\1", chart)
+    drawn = re.sub(r' data-chart="[^"]*"', "", chart)
+    described = re.sub(r"\bchart\d+([td])\b", r"chart\1", drawn)
     return (
         described.replace("<svg ", head, 1).replace("</desc>", f"</desc>\n{style}{paper}", 1) + "\n"
     )
@@ -197,6 +229,14 @@ def _draw(
     for step, value in zip(steps, one.values, strict=True):
         if step in one.crosses and value is not None:
             _cross(canvas, across(step), up(value))
+
+
+def _mark_cuts(
+    canvas: Canvas, one: Series, across: Callable[[float], float], top: float, bottom: float
+) -> None:
+    for step in one.cuts:
+        style = f"cut {series_style(one.colour, 'c')}"
+        canvas.line(across(step), top, across(step), bottom, style)
 
 
 def _cross(canvas: Canvas, x: float, y: float) -> None:

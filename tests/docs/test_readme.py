@@ -72,7 +72,8 @@ def test_text_is_true_of_the_recorded_run() -> None:
     recording, portrait = (path.read_text(encoding="utf-8") for path in PICTURES)
     end = re.search(r'<desc id="about">(.*?)</desc>', recording, re.DOTALL)[1]
     assert end.startswith("$ gamedsl train games/stag_hunt.yaml\n")
-    for words in ("seed 0", "step 20 of 20", "Predicted: (hare, hare) (too close to call"):
+    leaning = "Predicted: too close to call (margin 0.02), leaning hare"
+    for words in ("seed 0", "step 20 of 20", leaning):
         assert words in end
     assert "Both hunters learned stag" in end
     assert re.search(r"and ends, after step 20, at 1\.00, 1\.00\.</desc>", portrait)

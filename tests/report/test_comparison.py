@@ -49,7 +49,10 @@ def test_line_shows_mean_lowest_and_highest(runs: list[Path]) -> None:
     )
     assert series.values[1] == pytest.approx((one[3] + two[3]) / 2)
     assert series.around[1] == pytest.approx((min(one[3], two[3]), max(one[3], two[3])))
-    assert series.values[2] is None, "the shorter run has no step 4"
+    assert series.values[2] == pytest.approx(one[4]), "the shorter run has no step 4"
+    assert series.around[2] is None
+    assert series.cuts == (3,)
+    assert series.name == "A (1 of 2 seeds)"
 
 
 def test_the_page_of_several_runs(
@@ -69,6 +72,21 @@ def test_the_page_of_several_runs(
     assert text.count('class="band b0"') >= 2
     assert 'class="band b1"' not in text
     assert "different games" not in said
+    assert "setting one two other seed 3 4 3" in said
+    assert "steps 4 3 4" in said
+    assert "games 128 128 64" in said
+    assert "model" not in said.split("All other settings")[1].split("Course of training")[0]
+    assert "has no page" in said
+    assert 'class="cut c0"' in text
+
+
+def test_runs_are_linked_where_they_have_a_page(runs: list[Path], tmp_path: Path) -> None:
+    assert main(["report", str(runs[0])]) == 0
+    out = runs[0].parent / "all.html"
+    assert main(["report", *map(str, runs), "--out", str(out)]) == 0
+    links = re.findall(r'<a href="([^"]+)">the page of one</a>', out.read_text(encoding="utf-8"))
+    assert links == ["one/report.html"]
+    (runs[0] / "report.html").unlink()
 
 
 def test_one_run_gets_its_page_anew(runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:

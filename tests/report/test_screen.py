@@ -1,11 +1,20 @@
 import io
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import time
 from types import SimpleNamespace
 
+import pyte
 import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from gamedsl.train.screen import SPARKS, Screen, sparkline, split_bar
+from gamedsl.train.screen import SPARKS, Screen, _tail, sparkline, split_bar
 
 RECIPE = SimpleNamespace(model_names=lambda ir: "smollm2-135m", seed=0)
 GAME = SimpleNamespace(name="a_game_with_quite_a_long_name_for_a_title", ir=None)
@@ -149,3 +158,134 @@ def test_replays_are_told_inside_a_step():
     made, out = screen(width=400, tty=False)
     made.replays({"event": "replays", "step": 3, "move": 12, "done": 512, "courses": 2048})
     assert out.getvalue() == "step 3: other choices are played out, move 12, 512 of 2,048\n"
+
+
+def test_labels_keep_who_acts_at_72_columns():
+    key = "second:answer [second.card=Q, first.open=check, second.reply=bet, first.raise=raise]"
+    for wide in range(18, 80):
+        assert _tail(key, wide).startswith("second:answer […" if wide > 18 else "second:answer")
+        assert len(_tail(key, wide)) <= wide
+    assert _tail(key, 40).endswith("first.raise=raise]")
+    made, _ = screen(width=72)
+    made.start(row(0) | {"policy": {key: {"probs": {"call": 0.5, "fold": 0.5}}}})
+    assert "second:answer" in "\n".join(panel(made))
+    made.close()
+
+
+def test_words_show_validity_and_length():
+    record = {"event": "step", "step": 1, "reward": {"ann": 0.5}, "valid": {"ann": 0.25},
+              "reply_tokens": {"ann": 31.4}, "invalid": {"empty": 12}}  # fmt: skip
+    made, out = screen(width=200, tty=False)
+    made.start({"event": "start", "step": 0})
+    made.step(record)
+    assert "valid replies 25% | reply tokens 31 | 12 refused" in out.getvalue()
+    made, _ = screen()
+    made.start({"event": "start", "step": 0})
+    made.step(record)
+    text = "\n".join(panel(made))
+    made.close()
+    assert "valid replies" in text
+    assert "reply tokens" in text
+
+
+def test_curves_survive_a_resume():
+    made, _ = screen()
+    made.recall([row(0) | {"event": "start"}, *(row(step) for step in range(1, 9))])
+    made.start(row(0))
+    made.step(row(6))
+    text = "\n".join(panel(made))
+    made.close()
+    assert "step 6 of 40" in text
+    assert made._rewards["role_0"] == [step / 3 for step in range(1, 7)]
+    assert sparkline(made._rewards["role_0"], 60) in text
+
+
+def test_a_long_step_shows_how_far_it_is(monkeypatch):
+    made, _ = screen(width=100)
+    made.start(row(0))
+    made.step(row(1) | {"seconds": 40.0})
+    before = panel(made)[1].count("━")
+    monkeypatch.setattr("gamedsl.train.screen.time.monotonic", lambda: made._under_way + 30)
+    line = panel(made)[1]
+    made.close()
+    assert "step 2: 30 s so far, 40 s a step" in line
+    assert line.count("━") >= before
+
+
+class Terminal:
+    """A command in a pseudo-terminal, and what its screen shows."""
+
+    def __init__(self, folder, *arguments):
+        self.ours, theirs = pty.openpty()
+        environment = {**os.environ, "COLUMNS": "80", "LINES": "24", "TERM": "xterm-256color"}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "gamedsl", *arguments], cwd=folder, stdin=theirs,
+            stdout=theirs, stderr=theirs, env=environment, start_new_session=True,
+            preexec_fn=lambda: __import__("fcntl").ioctl(0, __import__("termios").TIOCSCTTY, 0),
+        )  # fmt: skip
+        os.close(theirs)
+        self.screen = pyte.HistoryScreen(80, 24, history=500)
+        self.stream = pyte.ByteStream(self.screen)
+
+    @property
+    def text(self):
+        above = ["".join(line[x].data for x in range(80)) for line in self.screen.history.top]
+        return "\n".join(line.rstrip() for line in (*above, *self.screen.display))
+
+    def read(self, until=None, seconds=120):
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and (until is None or until not in self.text):
+            if select.select([self.ours], [], [], 0.1)[0]:
+                try:
+                    piece = os.read(self.ours, 65536)
+                except OSError:
+                    return
+                if not piece:
+                    return
+                self.stream.feed(piece)
+            elif self.process.poll() is not None:
+                return
+
+
+def test_ctrl_c_leaves_one_header(tmp_path):
+    """Through a pseudo-terminal: the first line comes before the packages are imported."""
+    made = Terminal(tmp_path, "train", "stag_hunt", "--model", "tabular", "--steps", "4000",
+                    "--out", "run")  # fmt: skip
+    try:
+        made.read("reading stag_hunt")
+        assert "step" not in made.text
+        made.read("a step,")
+        os.write(made.ours, b"\x03")
+        made.read()
+        made.process.wait(60)
+    finally:
+        if made.process.poll() is None:
+            made.process.send_signal(signal.SIGKILL)
+        os.close(made.ours)
+    assert made.process.returncode == 130
+    assert "go on with: gamedsl train --resume run" in made.text
+    assert made.text.count("stag_hunt · tabular") == 1
+    assert "^C" not in made.text
+    steps = len((tmp_path / "run" / "metrics.jsonl").read_text().splitlines()) - 1
+    assert steps >= 1
+
+
+def test_loading_says_how_long_it_took_last_time(tmp_path, monkeypatch, capsys):
+    from gamedsl.commands._loading import NAME, LoadingTimes
+
+    monkeypatch.setenv("GAMEDSL_CACHE", str(tmp_path / "cache"))
+    now = iter([0.0, 12.5, 12.5, 13.0, 20.0])
+    monkeypatch.setattr("gamedsl.commands._loading.time.monotonic", lambda: next(now))
+    for _ in range(2):
+        times = LoadingTimes()
+        times.begin("loading smollm2-135m")
+        times.begin("loading smollm2-135m")
+        if _ == 0:
+            times.end()
+    assert capsys.readouterr().err.splitlines() == [
+        "loading smollm2-135m", "loading smollm2-135m (last time 12 s)",
+    ]  # fmt: skip
+    entry = tmp_path / "cache" / NAME
+    assert json.loads(entry.read_bytes().partition(b"\n")[2]) == {"loading smollm2-135m": 12.5}
+    entry.write_bytes(b"nonsense")
+    assert LoadingTimes()._times == {}

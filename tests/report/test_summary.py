@@ -41,7 +41,14 @@ def test_a_prediction_that_failed_is_said_to_have():
     assert "would pay every role more" not in text
     assert text.endswith("did not come true, though the start was 0.17 from the boundary.")
     near = told("stag_hunt", stag, margin=0.01, confidence="too close to call")
-    assert near.endswith("did not come true; it was too close to call.")
+    assert near.endswith(
+        "Before training: too close to call (margin 0.01), leaning hare; play went the other way."
+    )
+    near = told("stag_hunt", HARE, margin=0.05, confidence="near the boundary")
+    assert near.endswith("too close to call (margin 0.05), leaning hare; play went there.")
+    for final, weight in ((stag, 0.99), (HARE, 0.99), (HARE, 0.6)):
+        text = told("stag_hunt", final, weight, margin=0.01, confidence="too close to call")
+        assert "come true" not in text
 
 
 def test_not_settled_below_nine_in_ten():
@@ -126,7 +133,7 @@ def test_nothing_done():
     [
         ({}, "(hare, hare) (clear: a change of 0.17 in the start would tip it)"),
         ({"margin": None}, "no other start that was tried leads elsewhere"),
-        ({"margin": 0.004, "confidence": "too close to call"}, "too close to call: a change below"),
+        ({"margin": 0.004, "confidence": "too close to call"}, "(margin below 0.01), leaning hare"),
         ({"kind": "moving"}, "keep moving"),
         ({"kind": "mixed", "margin": 0}, "on the boundary"),
         ({"kind": "mixed", "margin": None, "probabilities": {"k": {"a": 0.25, "b": 0.75}}},

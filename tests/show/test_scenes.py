@@ -76,7 +76,7 @@ def test_hexagons_are_drawn_as_such() -> None:
     assert scene.canvas().document("hex", "").count("Z") == 16
 
 
-def test_wide_boards_have_no_frame_where_it_does_not_fit() -> None:
+def test_wide_boards_lose_their_frame() -> None:
     scene = scene_of(next(points("go", 1, size="19")), "black")
     assert "┌" in text(scene, 100)
     assert "┌" not in text(scene, 60)

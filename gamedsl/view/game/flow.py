@@ -31,10 +31,9 @@ from gamedsl.ir.statements import Readers
 from gamedsl.ir.types import Record, plain, text_or_record
 from gamedsl.ir.values import name_of
 from gamedsl.tables.model import TextRun, series
-from gamedsl.tables.text import Line, cut, padded
+from gamedsl.tables.text import Line, padded
 
 Kind = Literal["choose", "chance", "show", "do", "pay", "loop", "stage"]
-LONG = 110
 OPTIONS = 5
 SIGNS = {
     "choose": "●", "chance": "○", "show": "◐", "do": "∙", "pay": "×", "loop": "↻", "stage": "▸",
@@ -140,11 +139,11 @@ def definitions(ir: GameIR) -> tuple[str, ...]:
     )
 
 
-def source_text(expr: Expr, most: int = LONG) -> str:
+def source_text(expr: Expr) -> str:
     """An expression as it is written, or the value of a param."""
     if isinstance(expr, Const) and isinstance(expr.value, int | Fraction):
         return name_of(expr.value)
-    return _one_line(expr.span, most)
+    return _one_line(expr.span)
 
 
 def readers_text(readers: Readers) -> str:
@@ -166,9 +165,9 @@ def place_of(ir: GameIR, span: Span) -> str:
     return f"{span.source.name.rpartition('/')[2].partition('.')[0]}:{line}"
 
 
-def _one_line(span: Span, most: int = LONG) -> str:
+def _one_line(span: Span) -> str:
     text = " ".join(span.text.split())
-    return cut("a table" if text.startswith("|") else text, most)
+    return "a table" if text.startswith("|") else text
 
 
 class _Outline:
@@ -208,7 +207,7 @@ class _Outline:
             case Call():
                 given = ", ".join(f"{name}: {source_text(it)}" for name, it in step.arguments)
                 text = f"call {step.function}({given}), which gives {step.variable}"
-                yield Item("do", cut(text, LONG), where, step, condition=condition)
+                yield Item("do", text, where, step, condition=condition)
             case Do(statements=statements):
                 lines = [_one_line(one.span) for one in statements] or [""]
                 yield Item("do", lines[0], where, step, tuple(lines[1:]), condition)
@@ -290,7 +289,7 @@ def _options_text(step: Choose) -> str:
         }  # fmt: skip
         return f"{what[step.said.form]}, at most {step.said.max_tokens} tokens"
     if step.moves:
-        return cut(", ".join(move.name for move in step.moves), LONG)
+        return ", ".join(move.name for move in step.moves)
     if step.legal is not None:
         return f"from {source_text(step.legal)}"
     names = [option.name for option in step.options[0]]
@@ -303,7 +302,7 @@ def _effect_text(action: Action) -> str:
     """The effect of an action, and the condition under which it may be chosen."""
     body = "; ".join(_one_line(step.span) for step in action.body)
     when = "" if action.when is None else f" if {source_text(action.when)}"
-    return cut(f"{action.name}{when}{' → ' if body else ''}{body}", LONG) if body or when else ""
+    return f"{action.name}{when}{' → ' if body else ''}{body}" if body or when else ""
 
 
 def _draw_text(step: Draw) -> str:
@@ -311,7 +310,7 @@ def _draw_text(step: Draw) -> str:
     if source.bag is not None:
         text = source.bag.variable
     elif source.values is not None:
-        text = source_text(source.values, 80)
+        text = source_text(source.values)
     else:
         text = ", ".join(f"{name_of(v)} {p}" for v, p in source.weights[:4])
         text += ", …" * (len(source.weights) > 4)

@@ -53,7 +53,7 @@ class SightRow:
     its line."""
 
     name: str
-    what: Literal["choice", "chance", "shown", "state"]
+    what: Literal["choice", "chance", "shown", "known", "state"]
     where: str
     glances: tuple[Glance, ...]
     public_length: bool = False
@@ -75,6 +75,8 @@ def visibility_rows(ir: GameIR) -> tuple[SightRow, ...]:
             _glance(ir, step, noted, seat, noting.table) for seat in range(len(ir.everyone))
         )
         rows.append(SightRow(step.variable, kind, place_of(ir, step.span), glances))
+        if isinstance(step, Choose):
+            rows += _told_rows(ir, step)
     for state in ir.states:
         glances = tuple(
             _value_glance(noting.walk.flows.learned[state.name], seat, ir, state.type, noting.table)
@@ -87,6 +89,16 @@ def visibility_rows(ir: GameIR) -> tuple[SightRow, ...]:
         )
         rows.append(SightRow(state.name, "state", place_of(ir, state.span), glances, length))
     return tuple(rows)
+
+
+def _told_rows(ir: GameIR, step: Choose) -> Iterator[SightRow]:
+    """A row for each entry of the knowledge that a step declares: its actors are told that, in
+    place of all that they saw."""
+    for entry in step.knows or ():
+        glances = tuple(
+            Glance(False, "all" if seat in step.actors else "nothing") for seat in ir.everyone
+        )
+        yield SightRow(entry.name, "known", place_of(ir, step.span), glances)
 
 
 def sight_lines(ir: GameIR) -> Iterator[Line]:
@@ -113,7 +125,8 @@ def title_of(row: SightRow) -> str:
     """The name of a row, with the kind of its step."""
     if row.what == "state":
         return f"  {row.name}" + " (length public)" * row.public_length
-    verb = {"choice": "choice of", "chance": "chance draws", "shown": "shown:"}[row.what]
+    verbs = {"choice": "choice of", "chance": "chance draws", "shown": "shown:"}
+    verb = {**verbs, "known": "  and is told"}[row.what]
     return f"{verb} {row.name}"
 
 
@@ -170,7 +183,7 @@ class _Noting:
                     self._note(step, seat, sight, here)
             case Show():
                 sight = flows.visibility(step.readers, scope, step.value.type, scope.me)
-                self._note(step, None, sight, here)
+                self._note(step, scope.me, sight, here)
             case _:
                 pass
 

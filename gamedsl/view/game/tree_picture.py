@@ -279,5 +279,6 @@ class _Painter:
         for line in filled(note, wide - 2 * MARGIN, SIZE):
             y += LINE
             canvas.write(MARGIN, y, line, "soft")
-        canvas.width = max(wide, max(box.right for _, box in canvas.labels) + MARGIN)
+        drawn = max(canvas.right, *(box.right for _, box in canvas.labels))
+        canvas.width = max(wide, drawn + MARGIN)
         canvas.height = y + MARGIN

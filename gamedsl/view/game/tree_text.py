@@ -6,11 +6,11 @@ Branches that are the same in everything below share one line.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from gamedsl.tables.model import Cell, Column, Table, TextRun, series
 from gamedsl.tables.numbers import exact
-from gamedsl.tables.text import Line, cut, table_lines
+from gamedsl.tables.text import Line, table_lines
 from gamedsl.view.game.extensive import DrawnNode, DrawnTree
 from gamedsl.view.game.tree_picture import described
 from gamedsl.view.game.tree_shape import cut_text, payoff_text
@@ -88,6 +88,15 @@ def _signature(node: DrawnNode) -> tuple[object, ...]:
     )
 
 
+def _few(actions: Sequence[str]) -> str:
+    """The first actions, as many as fit in `ASKED` columns, and how many more there are."""
+    shown = list(actions)
+    while len(shown) > 1 and len(", ".join(shown)) > ASKED:
+        shown.pop()
+    rest = len(actions) - len(shown)
+    return ", ".join(shown) + (f" and {rest:,} more" if rest else "")
+
+
 def _sets(drawn: DrawnTree) -> Iterator[Line]:
     """A table of the information sets: seat, number, histories, question, knowledge."""
     members = Counter(node.info for node in drawn.root.walk())
@@ -101,7 +110,7 @@ def _sets(drawn: DrawnTree) -> Iterator[Line]:
                 Cell(drawn.seats[info.seat], series(info.seat)),
                 f"[{drawn.numbers[number]}]",
                 str(members[number]),
-                cut(f"{info.step}: {', '.join(info.actions)}", ASKED),
+                f"{info.step}: {_few(info.actions)}",
                 info.knowledge,
             )
         )

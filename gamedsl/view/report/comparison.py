@@ -6,13 +6,15 @@ between the lowest and the highest seed shaded. What sets the lines apart names 
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import starmap
+from itertools import pairwise, starmap
 from pathlib import Path
 from statistics import fmean
 from string import ascii_uppercase
 from typing import Any
+from urllib.parse import quote
 
 from markupsafe import Markup
 
@@ -52,7 +54,11 @@ def write_comparison(folders: Sequence[Path], out: Path) -> Path:
     groups = run_groups(runs)
     games = " · ".join(dict.fromkeys(str(run.info.get("game")) for run in runs))
     mixed = "These are runs of different games: their numbers say little about each other."
-    sections = [_course_section(groups), _result_section(groups)]
+    sections = [
+        _difference_section(runs),
+        _course_section(groups),
+        _result_section(groups, out.resolve().parent),
+    ]
     write_output(
         out,
         rendered_page(
@@ -101,11 +107,32 @@ def _setting_text(key: str, settings: Mapping[str, str]) -> str:
     return settings[key] if key in ("game", "model", "method") else f"{key} {settings[key]}"
 
 
+def _difference_section(runs: Sequence[RunData]) -> Section:
+    """What differs between the runs: a row for each setting that does, with what each run has."""
+    flat = [_every_setting(run) for run in runs]
+    keys = dict.fromkeys(name for settings in flat for name in settings)
+    apart = [key for key in keys if len({settings.get(key) for settings in flat}) > 1]
+    if not apart:
+        return Section("What differs", [paragraph("Nothing: all settings and seeds are the same.")])
+    columns = text_columns("setting", *(run.folder.name for run in runs))
+    rows = [(key, *(settings.get(key, "not set") for settings in flat)) for key in apart]
+    about = "All other settings are the same."
+    table = Table(columns, rows, row_heads=1)
+    return Section("What differs", [wide_table(table, about, id="differences")])
+
+
+def _every_setting(run: RunData) -> dict[str, str]:
+    """The settings of a run, its seed too, by flat names."""
+    own = {"seed": str(run.info.get("seed", "")), **_settings(run)}
+    return own | dict(flat_settings(run.recipe))
+
+
 def _course_section(groups: Sequence[RunGroup]) -> Section | None:
     drawn = list(_charts(groups))
     about = (
         "Runs that differ in the seed alone are one line: their mean, and shaded all between the "
-        "lowest and the highest."
+        "lowest and the highest. A dotted line marks the step after which the mean has fewer "
+        "seeds, and its name says how many are left."
     )
     return Section("Course of training", [paragraph(about), figures(drawn)]) if drawn else None
 
@@ -134,18 +161,24 @@ def _charts(groups: Sequence[RunGroup]) -> Iterator[Figure]:
 
 
 def mean_series(group: RunGroup, colour: int, steps: Sequence[int], measure: Measure) -> Series:
-    """The mean of a group's runs at each step that all of them have, and their range."""
+    """The mean of a group's runs at each step, of those that have it, and their range. `cuts` are
+    the last steps with more runs than the next has."""
     rows = [
         {record["step"]: measure(record) for record in run.policy_records} for run in group.runs
     ]
     values: list[float | None] = []
     around: list[tuple[float, float] | None] = []
+    counts: list[int] = []
     for step in steps:
         here = [value for row in rows if (value := row.get(step)) is not None]
-        whole = len(here) == len(rows)
-        values.append(fmean(here) if whole else None)
-        around.append((min(here), max(here)) if whole and len(rows) > 1 else None)
-    return Series(group.tag, values, colour, around=around)
+        values.append(fmean(here) if here else None)
+        around.append((min(here), max(here)) if len(here) > 1 else None)
+        counts.append(len(here))
+    known = [place for place, count in enumerate(counts) if count]
+    cuts = tuple(steps[i] for i, j in pairwise(known) if counts[j] < counts[i])
+    left = counts[known[-1]] if known else len(rows)
+    fewer = f" ({left} of {len(rows)} seeds)" if cuts else ""
+    return Series(group.tag + fewer, values, colour, around=around, cuts=cuts)
 
 
 def _exploitability(record: Record) -> float | None:
@@ -165,8 +198,9 @@ def _bits(signal: str) -> Measure:
     return lambda record: ((record.get("mapping") or {}).get(signal) or {}).get("information")
 
 
-def _result_section(groups: Sequence[RunGroup]) -> Section:
-    """A table for each group, a row for each run."""
+def _result_section(groups: Sequence[RunGroup], below: Path) -> Section:
+    """A table for each group, a row for each run, which links to the run's page where there is one
+    below the folder of this page or beside it."""
     columns = (
         *text_columns("run"),
         *number_columns("seed", "steps", "exploitability", "last fifth, mean"),
@@ -178,8 +212,19 @@ def _result_section(groups: Sequence[RunGroup]) -> Section:
     for group in groups:
         name = group.name if group.tag == group.name else f"{group.tag}: {group.name}"
         table = Table(columns, [_result_row(run) for run in group.runs], row_heads=1)
-        parts.append((heading(name) if name else Markup()) + wide_table(table))
+        links = Markup(" · ").join(_link(run, below) for run in group.runs)
+        parts.append((heading(name) if name else Markup()) + wide_table(table) + paragraph(links))
     return Section("Where they ended", parts)
+
+
+def _link(run: RunData, below: Path) -> Markup:
+    """A link to the page of a run, relative to the folder of this page; its folder's name alone
+    where it has no page."""
+    page = run.folder.resolve() / "report.html"
+    if not page.exists():
+        return Markup("{} has no page").format(run.folder.name)
+    path = quote(Path(os.path.relpath(page, below)).as_posix())
+    return Markup('<a href="{}">the page of {}</a>').format(path, run.folder.name)
 
 
 def _result_row(run: RunData) -> tuple[str, ...]:

@@ -1,12 +1,15 @@
 """`report.html`: a run on one page, for reading, printing and an appendix.
 
-The page is one file without scripts, and asks no network for anything; its content security policy
-says so. Data that a run lacks (a tree, an end, transcripts) is left out.
+The page is one file that asks no network for anything; its content security policy says so, and
+allows one script, by its hash, which reads the charts out under the pointer. Without it the page is
+whole. Data that a run lacks (a tree, an end, transcripts) is left out.
 """
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
+from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -14,11 +17,12 @@ from typing import Any
 from markupsafe import Markup
 
 from gamedsl.storage.writer import write_text
-from gamedsl.tables.numbers import duration
+from gamedsl.tables.numbers import duration, number
 from gamedsl.train.monitors.text import sentences
 from gamedsl.train.summary import summarise
 from gamedsl.view.canvas import palette
 from gamedsl.view.charts import chart_rules
+from gamedsl.view.conversation import conversation_rules
 from gamedsl.view.report.run_data import RunData, read_run
 from gamedsl.view.report.sections import SECTIONS
 
@@ -38,12 +42,46 @@ def write_report(run_folder: Path | str) -> Path:
         heading=run.info["game"],
         about=run.game.ir.about if run.game else "",
         facts=_facts(run),
+        headline=headline(run),
         summary=summary_of(run),
         notices=[*_interruption(run), *run.notes],
         sections=[section for section in found if section is not None],
     )
     write_text(path, text)
     return path
+
+
+def headline(run: RunData) -> str:
+    """Returns the number that matters, with its scale: exploitability beside that of uniform play,
+    valid replies beside those of the first step, else the mean reward beside what can be had."""
+    if not run.steps:
+        return ""
+    last, first = run.steps[-1], run.steps[0]
+    if last.get("exploitability") is not None:
+        return f"exploitability {last['exploitability']:.3f}{_scale_of_exploitability(run)}"
+    if last.get("valid"):
+        rates = ", ".join(_rate(role, last, first) for role in last["valid"])
+        return f"valid replies {rates}"
+    reward = {role: mean for role, mean in (last.get("reward") or {}).items() if mean is not None}
+    means = ", ".join(f"{role} {number(mean)}" for role, mean in reward.items())
+    return f"reward {means}" if means else ""
+
+
+def _scale_of_exploitability(run: RunData) -> str:
+    if run.tree is not None:
+        from gamedsl.solve import exploitability, uniform
+
+        worst = float(exploitability(run.tree, uniform(run.tree)).per_player)
+        return f"; uniform play {worst:.3f}"
+    began = (run.start or {}).get("exploitability")
+    return "" if began is None else f"; at the start {began:.3f}"
+
+
+def _rate(role: str, last: Mapping[str, Any], first: Mapping[str, Any]) -> str:
+    before = (first.get("valid") or {}).get(role)
+    scale = "" if before is None or first is last else f" (in step {first['step']} {before:.0%})"
+    many = f"{role} " if len(last["valid"]) > 1 else ""
+    return f"{many}{last['valid'][role]:.0%}{scale}"
 
 
 def rendered_page(**content: Any) -> str:
@@ -55,8 +93,13 @@ def rendered_page(**content: Any) -> str:
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
     )
     template = environment.from_string(here.joinpath("page.html.jinja").read_text("utf-8"))
-    style = Markup(palette() + chart_rules() + here.joinpath("page.css").read_text("utf-8"))
-    return template.render(style=style, **content)
+    sheets = (palette(), chart_rules(), conversation_rules(), here.joinpath("page.css").read_text())
+    script = here.joinpath("page.js").read_text("utf-8")
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    return template.render(
+        style=Markup("".join(sheets)), script=Markup(script), digest=digest,
+        **{"headline": "", **content},
+    )  # fmt: skip
 
 
 def _facts(run: RunData) -> list[tuple[str, str]]:

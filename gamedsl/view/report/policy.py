@@ -35,7 +35,7 @@ MANY_ALARMS = 12
 
 def policy_section(run: RunData) -> Section | None:
     """A chart for each decision: the probability of every action over the steps."""
-    keys = list(dict.fromkeys(key for r in run.policy_records for key in r.get("policy") or {}))
+    keys = decision_keys(run)
     if not keys:
         return None
     about = "Probability of each action"
@@ -49,6 +49,18 @@ def policy_section(run: RunData) -> Section | None:
         about += " Crosses: where an action died out."
     charts = [_policy_chart(run, key) for key in keys[:MANY_CHARTS]]
     return Section("Policy at each decision", [paragraph(about), figures(charts)])
+
+
+def decision_keys(run: RunData) -> list[str]:
+    """The decisions that the records know, in the order in which play comes to them; those that the
+    tree does not have, or all where there is none, in the order of the records."""
+    keys = dict.fromkeys(key for r in run.policy_records for key in r.get("policy") or {})
+    if run.tree is None:
+        return list(keys)
+    from gamedsl.solve.table import sequence
+
+    ordered = [info.key for info in sequence(run.tree) if info.key in keys]
+    return list(dict.fromkeys((*ordered, *keys)))
 
 
 def _policy_chart(run: RunData, key: str) -> Figure:
@@ -120,7 +132,9 @@ def equilibrium_section(run: RunData) -> Section | None:
 
 def _range_table(run: RunData, ranges: Record) -> Table:
     rows: list[Sequence[Entry]] = []
-    for row in decisions(ranges, run.policy_records[-1].get("policy") or {}):
+    last = run.policy_records[-1].get("policy") or {}
+    policy = {key: last[key] for key in decision_keys(run) if key in last}
+    for row in decisions(ranges, policy):
         if not row.mark:
             continue
         fits, height = row.mark == "✓", len(row.probs)

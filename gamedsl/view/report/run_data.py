@@ -58,6 +58,11 @@ class RunData:
         return ((self.start,) if self.start else ()) + self.steps
 
     @property
+    def in_words(self) -> bool:
+        """Whether replies were written, some of which may have been refused."""
+        return any("valid" in record for record in self.steps)
+
+    @property
     def total(self) -> int | None:
         """The steps that the recipe asks for."""
         return self.recipe.get("steps")
@@ -123,15 +128,21 @@ def _forced(info: Record) -> Iterator[str]:
 
 
 def _transcripts(run: SavedRun) -> tuple[Record, ...]:
-    """The most played courses of the last step that left transcripts."""
+    """Some plays of the last step that left transcripts: the most played ones, and of games in
+    words, in which no two are alike, some with refused replies. Only these are parsed."""
     files = run.transcripts()
     if not files:
         return ()
-    records = run.transcript(files[-1])
-    best = sorted(records, key=lambda r: -r.get("games", 1))[:MANY_TRANSCRIPTS]
-    step = number_in(files[-1])
-    total = sum(r.get("games", 1) for r in records)
-    return tuple({**r, "after_step": step, "share": r.get("games", 1) / total} for r in best)
+    lines = run.transcript_lines(files[-1])
+    refused = [line for line in lines if line.refused][: MANY_TRANSCRIPTS // 2]
+    others = [line for line in lines if line not in refused]
+    often = sorted(others, key=lambda line: -line.games)[: MANY_TRANSCRIPTS - len(refused)]
+    step, total = number_in(files[-1]), max(sum(line.games for line in lines), 1)
+    records = run.transcript(files[-1], sorted([*refused, *often]))
+    return tuple(
+        {**r, "after_step": step, "share": r.get("games", 1) / total}
+        for r in sorted(records, key=lambda record: -record.get("games", 1))
+    )
 
 
 def _game(run: SavedRun, info: Record, notes: list[str]) -> Game | None:

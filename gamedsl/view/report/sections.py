@@ -9,17 +9,29 @@ are in `page.py`, the sections of a comparison of runs in `comparison.py`.
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
+from gamedsl.prompting.replies import REASONS
+from gamedsl.runs.saved import wording_of
+from gamedsl.runtime.replay import replay
+from gamedsl.runtime.transcripts import read as read_transcripts
+from gamedsl.storage.strict_json import write as write_json
 from gamedsl.tables.model import Cell, Entry, Table, TextRun, number_columns, text_columns
 from gamedsl.tables.numbers import number
+from gamedsl.tables.text import plural
 from gamedsl.train.monitors.text import STANDINGS, contributions
 from gamedsl.train.summary import is_complete, policy_of, predicted
 from gamedsl.view.charts import Series, line_chart
+from gamedsl.view.conversation import (
+    conversation_html,
+    conversation_of,
+    recorded_conversation,
+)
 from gamedsl.view.report.game import game_section, reference_rewards
 from gamedsl.view.report.parts import (
     Figure,
@@ -197,17 +209,83 @@ def prompt_section(run: RunData) -> Section | None:
     return Section("Prompts as sent", parts)
 
 
+def words_section(run: RunData) -> Section | None:
+    """Valid replies and their lengths over the steps, and why the others were refused."""
+    if not run.in_words:
+        return None
+    steps = [record["step"] for record in run.steps]
+    rates = _by_role(run, "valid")
+    svg = line_chart("Valid replies", steps, rates, low=0.0, high=1.0, percent=True)
+    drawn = [Figure("Valid replies", "share of each role’s replies", svg)]
+    svg = line_chart("Length of replies", steps, _by_role(run, "reply_tokens"), low=0.0)
+    drawn.append(Figure("Length of replies", "mean tokens, by role", svg))
+    parts = [figures(figure for figure in drawn if figure.svg)]
+    reasons = Counter[str]()
+    for record in run.steps:
+        reasons.update(record.get("invalid") or {})
+    last = (run.steps[-1].get("invalid") or {}) if run.steps else {}
+    if reasons:
+        columns = (*text_columns("why replies were refused"), *number_columns("last step", "all"))
+        rows = [
+            (REASONS.get(name, name), f"{last.get(name, 0):,}", f"{count:,}")
+            for name, count in reasons.most_common()
+        ]
+        parts.append(wide_table(Table(columns, rows)))
+    else:
+        parts.append(paragraph("No reply was refused."))
+    return Section("Replies", parts)
+
+
 def transcript_section(run: RunData) -> Section | None:
-    """The most played courses of the last step that left transcripts."""
+    """The most played courses of the last step that left transcripts; in words, whole plays."""
     if not run.transcripts:
         return None
     first = run.transcripts[0]
-    seats = list(first["rewards"])
     games = f"{round(first.get('games', 1) / first['share']):,}"
+    if run.in_words:
+        refused = sum(bool(one.get("mistakes") or one["failures"]) for one in run.transcripts)
+        about = (
+            f"{len(run.transcripts)} of {games} plays of step {first['after_step']}; in {refused} "
+            "of them replies were refused, which are shown as they came."
+        )
+        return Section("Sample transcripts", [paragraph(about), *_conversations(run)])
+    seats = list(first["rewards"])
     about = f"The most played courses of step {first['after_step']}, of {games} games."
     columns = (*number_columns("games"), *text_columns("course of play"), *number_columns(*seats))
     table = Table(columns, [_transcript_row(one, seats) for one in run.transcripts])
     return Section("Sample transcripts", [paragraph(about), wide_table(table)])
+
+
+def _conversations(run: RunData) -> Iterator[Markup]:
+    """Yields the sampled plays; prompts stand in the first two, and all of a page is bounded."""
+    env = None
+    if run.game is not None:
+        game = run.game.worded(wording_of(run.info))
+        env = game.env(run_seed=run.info.get("seed") or 0)
+    room = CONVERSATION_BYTES
+    for place, record in enumerate(run.transcripts, start=1):
+        (transcript,) = read_transcripts(write_json(record))
+        talk = recorded_conversation(transcript)
+        if run.game is not None:
+            played = replay(run.game, transcript, env)
+            talk = talk if played.faults else conversation_of(played)
+        title = f"Play {place}"
+        shown = conversation_html(talk, title=title, prompts=place <= PROMPTED, cut=TEXT_CUT)
+        if len(shown) > room:
+            shown = conversation_html(talk, title=title, prompts=False, cut=TEXT_CUT // 10)
+        if len(shown) > room:
+            yield paragraph(f"{title} is too long for this page; gamedsl replay prints it.")
+            continue
+        room -= len(shown)
+        yield shown
+
+
+CONVERSATION_BYTES = 120_000
+"""Characters of conversations that a page may have; a page stays below 300 kB."""
+PROMPTED = 2
+"""Plays that are shown with their prompts."""
+TEXT_CUT = 2_000
+"""Characters of one text in a conversation on a page."""
 
 
 def _transcript_row(one: Mapping[str, Any], seats: Sequence[str]) -> list[Entry]:
@@ -232,8 +310,8 @@ def _labelled(name: str, labels: Mapping[str, str]) -> str:
 def reproduction_section(run: RunData) -> Section:
     """The command that trains the run again, its recipe, labels, versions and hashes."""
     about = (
-        "In the folder that holds this run’s. Settings that are not named are the defaults, all "
-        "listed below; the same versions on the same kind of machine give the same numbers."
+        "In the folder that holds this run’s. The same versions on the same kind of machine give "
+        "the same numbers."
     )
     column = Markup("<div>{}</div>\n")
     labels = [
@@ -255,12 +333,26 @@ def reproduction_section(run: RunData) -> Section:
             Markup('<pre class="command">{}</pre>').format(_command(run)),
             paragraph(about),
             Markup('<div class="columns">\n{}{}</div>').format(
-                column.format(heading("Recipe") + pairs(flat_settings(run.recipe))),
+                column.format(heading("Recipe") + _recipe(run)),
                 column.format(book + heading("Versions") + versions),
             ),
             heading("Hashes") + pairs(hashes),
         ],
     )
+
+
+def _recipe(run: RunData) -> Markup:
+    """The settings that differ from those that the game file and the defaults give; the rest is
+    folded."""
+    every, usual = flat_settings(run.recipe), _usual_settings(run)
+    if not usual:
+        return pairs(every)
+    own = [(key, value) for key, value in every if usual.get(key) != value]
+    rest = [(key, value) for key, value in every if usual.get(key) == value]
+    shown = pairs(own) if own else paragraph("All settings are those of the game file.")
+    folded = Markup("<details><summary>{} as the game file and the defaults have them</summary>{}")
+    count = plural(len(rest), "setting")
+    return shown + (folded.format(count, pairs(rest)) + Markup("</details>") if rest else "")
 
 
 def _command(run: RunData) -> str:
@@ -297,6 +389,7 @@ SECTIONS: tuple[Callable[[RunData], Section | None], ...] = (
     round_section,
     policy_section,
     equilibrium_section,
+    words_section,
     contribution_section,
     pool_section,
     game_section,
