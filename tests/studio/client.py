@@ -90,7 +90,7 @@ class Page(HTMLParser):
         elif tag == "option" and self._select:
             form.choices[self._select].append(given.get("value", "\0"))
             if "selected" in given:
-                form.fields[self._select] = given["value"]
+                form.fields[self._select] = given.get("value", "")
         elif tag == "button":
             self._button = True
             form.buttons.append((name, given.get("value", ""), given.get("aria-label", "")))
