@@ -92,7 +92,7 @@ def test_file_is_edited_until_it_is_right(page: Any, address: str, folder: Path)
     page.keyboard.press("Control+s")
     page.wait_for_selector("text=Saved:")
     assert (folder / "edited.yaml").read_text(encoding="utf-8").strip() == text.strip()
-    page.click("nav.tabs a:has-text('Payoffs')")
+    page.click("nav.tabs a:has-text('Turns')")
     picture = page.locator(".picture img")
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
 
@@ -160,11 +160,10 @@ def test_replay_is_stepped_through_and_branched(page: Any, address: str) -> None
         page.locator(".board button").first.click()
         page.wait_for_load_state()
     page.click("text=Replay it")
-    page.wait_for_selector("text=0 of")
-    for _ in range(2):
-        page.keyboard.press("Enter")  # Next has the focus
-        page.wait_for_load_state()
-    page.wait_for_selector("text=2 of")
+    for move in range(3):
+        page.wait_for_selector(f"text={move} of")
+        if move < 2:
+            page.keyboard.press("Enter")  # Next has the focus
     page.click("button:has-text('Play on')")
     page.wait_for_url(re.compile("/seat/"))
     assert page.locator(".board td", has_text=re.compile("^[XO]$")).count() == 2
