@@ -144,10 +144,10 @@ def test_two_browsers_at_one_table(page: Any, browser: Any, address: str) -> Non
     page.fill("textarea", "Rest is work too.")
     page.keyboard.press("Control+Enter")
     page.wait_for_selector("text=Waiting for the others")
-    assert "Rest is work too." not in guest.content()  # both speak at once
+    guest.wait_for_selector("text=Rest is work too.")  # by itself, without a reload
     guest.fill("textarea", f"No. {SCRIPT}")
     guest.keyboard.press("Control+Enter")
-    page.wait_for_selector("text=No. <img")  # by itself, without a reload
+    page.wait_for_selector("text=No. <img")
     assert page.evaluate("window.hacked") is None
     guest.goto(f"{base_of(address)}/tables")
     assert "The token is missing" in guest.content()
