@@ -66,7 +66,7 @@ class Console:
         self._lines, self._out, self._colour = lines, out, colour
         self._commands = {
             "?": ("this help", self._help),
-            "rules": ("the rules of the game", lambda d, e: self.text.rules(d)),
+            "rules": ("the rules of the game", lambda d, e: self.text.rules(d.seat)),
             "prompt": ("what a model at your seat is sent", lambda d, e: prompt_text(d)),
             **(commands or {}),
         }

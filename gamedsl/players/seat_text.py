@@ -38,9 +38,9 @@ class SeatText:
         """Returns the text of an option."""
         return self._book.label(name)
 
-    def rules(self, decision: Decision) -> str:
-        """Returns the rules as the prompts of the seat state them."""
-        return self._slot(decision, "rules")
+    def rules(self, seat: str) -> str:
+        """Returns the rules as the prompts of a seat state them."""
+        return self._prompter.rules(seat, self._book)
 
     def news(self, episode: Episode, seat: str, since: int) -> tuple[str, ...]:
         """Returns a sentence for each event that a seat has come to know after its first `since`.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -50,8 +50,6 @@ class Sitting:
     names: Mapping[str, str]
     seed: int
     text: SeatText
-    rules: dict[str, str] = field(default_factory=dict)
-    """The rules, as each seat was told them when it was asked first."""
 
 
 class Desk:
@@ -222,8 +220,6 @@ def _seen(table: Sitting, seat: str) -> dict[str, Any]:
     episode, decision = session.episode, _decision(table.session, seat)
     if seat not in session.people:
         raise Refused("no person holds this seat", "start another play")
-    if decision is not None:
-        table.rules.setdefault(seat, table.text.rules(decision))
     return {
         "game": ir.name,
         "about": " ".join(ir.about.split()),
@@ -231,7 +227,7 @@ def _seen(table: Sitting, seat: str) -> dict[str, Any]:
         "seats": [[s, "" if s in session.people else table.names[s]] for s in ir.everyone],
         "places": {s: place for place, s in enumerate(ir.everyone)},
         "in_words": ir.open,
-        "rules": table.rules.get(seat, ""),
+        "rules": table.text.rules(seat),
         "story": _story(table, seat, decision),
         "asked": None if decision is None else _asked(table, decision),
         "answered": session.has_answered(seat),

@@ -46,8 +46,10 @@ class Folders:
     def game(self, file: str) -> str:
         """Returns how a game is named to a worker: a shipped name, or a path below the folders.
         Raises Refused."""
-        if file in shipped("game"):
-            return str(shipped_folder() / "games" / f"{file}.yaml")
+        own = shipped_folder() / "games"
+        name = Path(file).stem if Path(file).parent == own else file
+        if name in shipped("game"):
+            return str(own / f"{name}.yaml")
         path = self.inside(file)
         if path.suffix not in (".yaml", ".yml"):
             raise Refused(f"`{file}` is no game", "name a YAML file")

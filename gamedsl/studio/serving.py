@@ -64,6 +64,7 @@ def opened(
         config = uvicorn.Config(
             app, log_level="error", access_log=False, lifespan="off", ws="none",
             server_header=False, timeout_graceful_shutdown=1,
+            timeout_keep_alive=75,  # people think longer than the five seconds of the default
         )  # fmt: skip
         yield uvicorn.Server(config), listening, f"{base}/?token={token}"
     finally:

@@ -53,7 +53,7 @@ def test_masked_actions_have_their_names() -> None:
     decision = session.waiting[0]
     text = SeatText(session.episode.env)
     assert [text.option(name) for name in decision.legal] == ["stag", "hare"]
-    assert "4" in text.rules(decision)  # the payoffs, which a model is not told
+    assert "4" in text.rules(decision.seat)  # the payoffs, which a model is not told
 
 
 def test_answers_of_several_wait_for_the_last() -> None:

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from http.client import HTTPConnection
 from http.cookies import SimpleCookie
 from pathlib import Path
+from typing import Self
 from urllib.parse import urlencode, urlsplit
 
 from gamedsl.studio.serving import opened
@@ -20,7 +21,6 @@ def running(*folders: Path, seconds: float = 60.0) -> Iterator[str]:
     """Runs a studio; yields its address with the token."""
     with opened(list(folders), host="127.0.0.1", port=0, seconds=seconds) as found:
         server, listening, address = found
-        server.install_signal_handlers = lambda: None  # type: ignore[attr-defined]
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
         thread.start()
         try:
@@ -90,7 +90,7 @@ class Page(HTMLParser):
         elif tag == "option" and self._select:
             form.choices[self._select].append(given.get("value", "\0"))
             if "selected" in given:
-                form.fields[self._select] = given["value"]
+                form.fields[self._select] = given.get("value", "")
         elif tag == "button":
             self._button = True
             form.buttons.append((name, given.get("value", ""), given.get("aria-label", "")))
@@ -144,6 +144,12 @@ class Client:
         self.at = "/"
         if enter:
             self.get(f"/?token={self.token}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._line.close()
 
     def get(self, path: str, **headers: str) -> Page:
         return self.request("GET", path, headers=headers)

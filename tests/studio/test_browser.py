@@ -1,0 +1,218 @@
+"""Whole stories in a real browser: Chromium, driven by Playwright.
+
+pip install playwright && apt-get install chromium
+pytest -m browser
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.browser
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
+
+CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+SCRIPT = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>'
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    if CHROMIUM is None:
+        pytest.skip("Chromium is not installed: `apt-get install chromium`")
+    with sync_api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def page(browser: Any, address: str) -> Iterator[Any]:
+    """A page of the studio's owner; it fails the test where something is refused or raised."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    found = context.new_page()
+    faults: list[str] = []
+    found.on("pageerror", lambda error: faults.append(str(error)))
+    found.on("request", lambda request: faults.append(request.url) if _leaves(request) else None)
+    found.goto(address)
+    found.wait_for_url(re.compile(r"/$"))
+    found.set_default_timeout(30_000)
+    yield found
+    context.close()
+    assert faults == []
+
+
+def _leaves(request: Any) -> bool:
+    """Whether a request goes to another machine."""
+    return not request.url.startswith(("http://127.0.0.1:", "data:"))
+
+
+def base_of(address: str) -> str:
+    return address.partition("/?")[0]
+
+
+def start(page: Any, address: str, game: str, **held: str) -> None:
+    """Starts a play by the form, by mouse."""
+    page.goto(f"{base_of(address)}/play?file={game}")
+    for seat, who in held.items():
+        page.select_option(f"[name='seat.{seat}']", who)
+    page.click("form.setup button:text-is('Play')")
+    page.wait_for_url(re.compile("/(seat|tables)/"))
+
+
+def test_token_leaves_the_address(page: Any, address: str) -> None:
+    assert "token" not in page.url
+    assert page.evaluate("document.cookie") == ""
+
+
+def test_file_is_edited_until_it_is_right(page: Any, address: str, folder: Path) -> None:
+    page.goto(f"{base_of(address)}/new")
+    page.keyboard.type("edited")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=No problem found")
+    text = page.input_value("textarea")
+    page.fill("textarea", text.replace("roles:", "rolls:"))
+    page.wait_for_selector("text=unknown key `rolls`")
+    line = text[: text.index("roles:")].count("\n") + 1
+    problem = page.locator("#problems li").first
+    numbered = page.locator(".numbers b").first
+    assert numbered.inner_text().strip() == f"✗ {line}"
+    assert abs(problem.bounding_box()["y"] - numbered.bounding_box()["y"]) < 40
+    page.click("#problems button:has-text('Do it')")
+    page.wait_for_selector("text=No problem found")
+    assert page.input_value("textarea") == text
+    page.keyboard.press("Control+s")
+    page.wait_for_selector("text=Saved:")
+    assert (folder / "edited.yaml").read_text(encoding="utf-8").strip() == text.strip()
+    page.click("nav.tabs a:has-text('Turns')")
+    picture = page.locator(".picture img")
+    assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+
+
+def test_kuhn_by_keyboard_alone_with_analysis(page: Any, address: str) -> None:
+    page.goto(f"{base_of(address)}/")
+    page.keyboard.type("kuhn poker")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("words=kuhn"))
+    press_until(page, "Play kuhn_poker")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("form.setup")
+    press_until(page, "Play")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/seat/"))
+    for _ in range(3):
+        if page.query_selector("text=The game is over"):
+            break
+        page.keyboard.press("1")
+        page.keyboard.press("Enter")
+        page.wait_for_timeout(700)
+    page.wait_for_selector("#review svg")
+    assert "In all they cost" in page.inner_text("#review")
+
+
+def press_until(page: Any, name: str) -> None:
+    """Presses Tab until the element of this name has the focus, which must be seen."""
+    for _ in range(120):
+        page.keyboard.press("Tab")
+        found = page.evaluate(
+            "() => { const e = document.activeElement;"
+            " return [e.ariaLabel || e.innerText || '', getComputedStyle(e).outlineStyle]; }"
+        )
+        if found[0].strip() == name:
+            assert found[1] != "none"
+            return
+    raise AssertionError(f"{name} cannot be reached by the keyboard")
+
+
+def test_two_browsers_at_one_table(page: Any, browser: Any, address: str) -> None:
+    start(page, address, "debate", con="me", judge="random")
+    links = dict(
+        zip(page.locator(".links b").all_inner_texts(),
+            [link.get_attribute("href") for link in page.locator(".links a").all()], strict=True)
+    )  # fmt: skip
+    guest = browser.new_context().new_page()
+    guest.goto(base_of(address) + links["con"])
+    page.goto(base_of(address) + links["pro"])
+    page.fill("textarea", "Rest is work too.")
+    page.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=Waiting for the others")
+    guest.wait_for_selector("text=Rest is work too.")  # by itself, without a reload
+    guest.fill("textarea", f"No. {SCRIPT}")
+    guest.keyboard.press("Control+Enter")
+    page.wait_for_selector("text=No. <img")
+    assert page.evaluate("window.hacked") is None
+    guest.goto(f"{base_of(address)}/tables")
+    assert "The token is missing" in guest.content()
+    guest.context.close()
+
+
+def test_replay_is_stepped_through_and_branched(page: Any, address: str) -> None:
+    start(page, address, "tic_tac_toe", o="random")
+    while not page.query_selector("text=The game is over"):
+        page.locator(".board button").first.click()
+        page.wait_for_load_state()
+    page.click("text=Replay it")
+    for move in range(3):
+        page.wait_for_selector(f"text={move} of")
+        if move < 2:
+            page.keyboard.press("Enter")  # Next has the focus
+    page.click("button:has-text('Play on')")
+    page.wait_for_url(re.compile("/seat/"))
+    assert page.locator(".board td", has_text=re.compile("^[XO]$")).count() == 2
+
+
+def test_hostile_game_runs_no_script(page: Any, address: str, folder: Path) -> None:
+    text = f"game: evil\nabout: '{SCRIPT}'\nroles: [a, b]\nrolls: '{SCRIPT}'\n"
+    (folder / "evil.yaml").write_text(text, encoding="utf-8")
+    for path in (
+        "/",
+        "/game?file=evil.yaml",
+        "/play?file=evil.yaml",
+        "/game?file=evil.yaml&tab=rules",
+    ):
+        page.goto(base_of(address) + path)
+        page.wait_for_timeout(300)
+        assert page.evaluate("window.hacked") is None
+
+
+HERE = Path(__file__).parent
+
+CONTRAST = (HERE / "contrast.js").read_text(encoding="utf-8")
+"""Returns the texts of a page whose contrast is below 4.5:1."""
+
+OVERLAPS = (HERE / "overlaps.js").read_text(encoding="utf-8")
+"""Returns the pairs of elements of a page that cover one another."""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_pages_are_legible(scheme: str, width: int, browser: Any, address: str) -> None:
+    context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
+    page = context.new_page()
+    page.set_default_timeout(30_000)
+    page.goto(address)
+    page.wait_for_url(re.compile(r"/$"))
+    start(page, address, "hanabi", player_2="random")
+    seat = page.url.removeprefix(base_of(address))
+    start(page, address, "hex", o="random")
+    board = page.url.removeprefix(base_of(address))
+    for path in (
+        "/?words=poker", "/play?file=kuhn_poker", seat, board, "/tables", "/replays", "/runs",
+        "/new", "/game?file=kuhn_poker", "/game?file=kuhn_poker&tab=tree",
+        "/game?file=kuhn_poker&tab=prompts", "/game?file=kuhn_poker&tab=proofs",
+        "/game?file=kuhn_poker&tab=solution",
+    ):  # fmt: skip
+        page.goto(base_of(address) + path)
+        page.wait_for_timeout(200)
+        assert page.evaluate(CONTRAST) == [], path
+        assert page.evaluate(OVERLAPS) == [], path
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, path
+    context.close()

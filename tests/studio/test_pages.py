@@ -1,0 +1,184 @@
+"""Pages of games, replays and runs."""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from pathlib import Path
+from urllib.parse import urlencode
+
+import pytest
+
+from gamedsl.cli import main
+from tests.studio.client import Client
+from tests.studio.person import play_to_the_end
+from tests.studio.test_seats import started
+
+
+def test_list_has_pictures_sizes_and_claims(owner: Client, folder: Path) -> None:
+    (folder / "own.yaml").write_text("game: own\nroles: [a, b]\n", encoding="utf-8")
+    page = owner.get("/?words=kuhn")
+    assert "kuhn_poker" in page.text
+    assert "tic_tac_toe" not in page.text
+    assert "own" in owner.get("/?tag=own").text
+    facts = owner.get("/game/facts?file=kuhn_poker")
+    assert "58 histories" in facts.text
+    assert re.search(r"\d+ proved, \d+ enumerated", facts.text)
+    picture = owner.get("/game/picture?file=kuhn_poker&view=tree")
+    assert picture.headers["content-type"].startswith("image/svg+xml")
+    assert picture.html.startswith("<svg")
+
+
+@pytest.mark.parametrize(
+    ("tab", "told"),
+    [
+        ("rules", "Each player is dealt its card at random"),
+        ("tree", ""),
+        ("table", "fix: see Tree"),
+        ("sight", ""),
+        ("prompts&seat=second&at=card%3DQ%2C+open%3Dbet", "second: answer"),
+        ("proofs", "every play ends"),
+        ("solution", "-1/18"),
+        ("nonsense", "there is no part"),
+    ],
+)
+def test_parts_of_a_game(tab: str, told: str, owner: Client) -> None:
+    page = owner.get(f"/game?file=kuhn_poker&tab={tab}")
+    assert page.status == 200
+    assert told in page.text
+
+
+def test_editor_names_lines_and_saves(owner: Client, folder: Path) -> None:
+    page = owner.post("/new", {"name": "mine", "template": "matrix"})
+    assert (folder / "mine.yaml").is_file()
+    form = page.form("/game/check")
+    assert "No problem found" in page.text
+    wrong = form.fields["text"].replace("roles:", "rolls:")
+    page = owner.post("/game/check", {**form.fields, "text": wrong})
+    line = wrong[: wrong.index("rolls:")].count("\n") + 1
+    assert f"line {line} error unknown key `rolls`" in page.text
+    assert page.form("/game/check").fields["text"].strip() == wrong.strip()
+    edits = re.findall(r"data-edits='(.*?)'", page.html)
+    assert json.loads(edits[0].replace("&#34;", '"'))[0][2] == "roles"
+    assert "rolls" not in (folder / "mine.yaml").read_text(encoding="utf-8")
+    text = form.fields["text"] + "# a comment\n"
+    page = owner.post("/game/save", {**form.fields, "text": text.replace("\n", "\r\n")})
+    assert "Saved" in page.text
+    assert (folder / "mine.yaml").read_bytes().decode() == text
+    assert owner.post("/new", {"name": "mine", "template": "matrix"}).status == 400
+    assert owner.post("/new", {"name": "../x", "template": "matrix"}).status == 400
+
+
+def test_shipped_games_are_copied(owner: Client, folder: Path) -> None:
+    form = owner.get("/game?file=nim").form("/game/check")
+    before = form.fields["text"]
+    owner.post("/game/save", {**form.fields, "as": "nim_of_mine", "text": before})
+    assert (folder / "nim_of_mine.yaml").read_text(encoding="utf-8").strip() == before.strip()
+
+
+def test_check_that_takes_too_long_is_given_up(tmp_path: Path) -> None:
+    from tests.studio.client import running
+
+    with running(tmp_path, seconds=0.001) as address, Client(address) as client:
+        page = client.post("/game/problems", {"file": "kuhn_poker", "text": "game: x\n"})
+    assert "took longer than" in page.text
+
+
+def test_replay_steps_and_branches(owner: Client, folder: Path) -> None:
+    page = play_to_the_end(owner, started(owner, "kuhn_poker", seed=12), seed=2)
+    link = next(href for href, _ in page.links if href.startswith("/replay?"))
+    page, seen = owner.get(link), []
+    while True:
+        seen.append(page.text)
+        after = [href for href, text in page.links if text == "Next"]
+        if not after:
+            break
+        page = owner.get(after[0])
+    assert "Next: chance draws card[first]" in seen[0]
+    asked = next(text for text in seen if "first is asked: open" in text)
+    assert "(chosen)" in asked
+    assert "The prompt as it was sent" in asked
+    assert "has seen: first.card=" in asked
+    assert "The game is over" in seen[-1]
+    back = owner.get(link + "&move=2")
+    advice = next(href for href, _ in back.links if href.startswith("/replay/advice"))
+    assert "By the Nash equilibrium" in owner.get(f"{advice}&part=1").text
+    form = back.form("/replay/branch")
+    page = owner.post(form.action, {**form.fields, "seat": "first"})
+    card = re.findall(r"has seen: first.card=(\w)", back.text)[0]
+    assert f"card for first: {card}." in page.text
+    page = play_to_the_end(owner, page, seed=3)
+    saved = re.findall(r"Saved as (\S+\.jsonl)", page.text)[0]
+    assert main(["replay", "kuhn_poker", str(folder / saved), "--quiet"]) == 0
+
+
+def test_replay_shows_refused_replies(owner: Client, folder: Path) -> None:
+    record = {
+        "format": 1, "game": "kuhn_poker", "hash": _hash("kuhn_poker"), "run_seed": 0, "seed": 1,
+        "steps": [], "failures": {}, "payoffs": {}, "rewards": {},
+    }  # fmt: skip
+    other = record | {"hash": "0" * 64}
+    (folder / "other.jsonl").write_text(json.dumps(other) + "\n", encoding="utf-8")
+    page = owner.get(f"/replay?{urlencode({'file': 'other.jsonl'})}")
+    assert page.status == 400
+    assert "another version" in page.text
+    page = play_to_the_end(owner, started(owner, "debate", seed=3), seed=3)
+    saved = folder / re.findall(r"Saved as (\S+\.jsonl)", page.text)[0]
+    record = json.loads(saved.read_text(encoding="utf-8"))
+    first = next(step for step in record["steps"] if "pro" in step.get("choices", ()))
+    record["mistakes"] = [{
+        "seat": "pro", "step": first["step"], "occurrence": 0, "try": 1, "reason": "large",
+        "text": "<b>too</b> long",
+    }]  # fmt: skip
+    (folder / "refused.jsonl").write_text(json.dumps(record) + "\n", encoding="utf-8")
+    pages = [owner.get(f"/replay?file=refused.jsonl&move={move}") for move in range(4)]
+    shown = next(page for page in pages if "Refused:" in page.text)
+    assert "<b>too</b> long" in shown.text
+
+
+def _hash(game: str) -> str:
+    import gamedsl
+
+    return gamedsl.load(game).hash
+
+
+def test_large_run_opens_without_its_transcripts(owner: Client, folder: Path) -> None:
+    run = folder / "runs" / "large"
+    (run / "transcripts").mkdir(parents=True)
+    (run / "game").mkdir()
+    source = Path(__file__).parents[2] / "games" / "kuhn_poker.yaml"
+    (run / "game" / "kuhn_poker.yaml").write_bytes(source.read_bytes())
+    info = {"game": "kuhn_poker", "hash": _hash("kuhn_poker"), "seed": 0, "model": "tiny"}
+    (run / "run.json").write_text(json.dumps(info), encoding="utf-8")
+    (run / "recipe.yaml").write_text("steps: 2\n", encoding="utf-8")
+    steps = [
+        {"event": "step", "step": n, "reward": {"first": 0.1 * n, "second": -0.1 * n}}
+        for n in (1, 2)
+    ]
+    lines = "".join(json.dumps(step) + "\n" for step in steps)
+    (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
+    record = {
+        "format": 1, "game": "kuhn_poker", "hash": info["hash"], "run_seed": 0, "seed": 1,
+        "steps": [
+            {"step": "card", "chance": {"card/first": "K", "card/second": "J"}},
+            {"step": "open", "choices": {"first": "check"}},
+            {"step": "reply", "choices": {"second": "check"}},
+        ],
+        "failures": {}, "payoffs": {"first": "1", "second": "-1"},
+        "rewards": {"first": "1", "second": "-1"},
+    }  # fmt: skip
+    whole = json.dumps(record) + "\n"
+    (run / "transcripts" / "step-000001.jsonl").write_text(whole * 9_999, encoding="utf-8")
+    (run / "transcripts" / "step-000002.jsonl").write_text("no JSON\n", encoding="utf-8")
+    owner.get("/runs")  # starts the workers
+    owner.get("/replay?file=runs/large/transcripts/step-000001.jsonl&number=0")
+    begun = time.monotonic()
+    page = owner.get("/run?folder=runs/large")
+    listed = owner.get(next(href for href, text in page.links if text == "after step 1"))
+    last = owner.get("/replay?file=runs/large/transcripts/step-000001.jsonl&number=9998")
+    seconds = time.monotonic() - begun
+    assert page.html.count("<svg") == 1
+    assert "of 9999" in listed.text
+    assert "first open = check" in last.html
+    assert seconds < 2
