@@ -69,6 +69,10 @@ LOOPS = (
         "verifiers", "an environment of verifiers and prime-rl, one agent a role",
         Requirement("verifiers", "verifiers", "0.4", "0.5"),
     ),
+    Peer(
+        "trl", "a script that trains all roles with TRL's GRPOTrainer",
+        Requirement("trl", "trl", "1.16", "1.17"),
+    ),
 )  # fmt: skip
 
 PEERS: dict[str, Peer] = {row.name: row for row in LOOPS}
