@@ -73,6 +73,10 @@ LOOPS = (
         "trl", "a script that trains all roles with TRL's GRPOTrainer",
         Requirement("trl", "trl", "1.16", "1.17"),
     ),
+    Peer(
+        "inspect", "a task of Inspect, whose models hold the seats",
+        Requirement("inspect-ai", "inspect", "0.3.200", "0.4"),
+    ),
 )  # fmt: skip
 
 PEERS: dict[str, Peer] = {row.name: row for row in LOOPS}

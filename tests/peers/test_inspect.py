@@ -1,0 +1,77 @@
+"""Games as tasks of Inspect, played by its own evaluation with its mock model."""
+
+from __future__ import annotations
+
+import json
+from math import isnan
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers import running
+from tests.peers.plays import NAMES, SEEDS, key_of, loaded, played
+
+with running.needed("inspect"):
+    from inspect_ai import eval as evaluate
+    from inspect_ai.log import read_eval_log
+    from inspect_ai.model import ModelOutput, get_model
+
+    from gamedsl.export.inspect import game_task
+
+
+def scripted(name: str) -> Any:
+    """The mock model that follows the script of the play whose seed the call has."""
+
+    def output(messages: Any, tools: Any, choice: Any, config: Any) -> Any:
+        asked = [{"role": one.role, "content": one.text} for one in messages]
+        return ModelOutput.from_content("mock", played(name, config.seed).answers[key_of(asked)])
+
+    return get_model("mockllm/model", custom_outputs=output, memoize=False)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plays_agree_with_the_runtime(name: str, tmp_path: Path) -> None:
+    """Prompts, replies, refusals, forfeits, payoffs and rewards of 50 samples, from the log."""
+    task = game_task(loaded(name), plays=len(SEEDS))
+    (made,) = evaluate(task, model=scripted(name), log_dir=str(tmp_path), display="none")
+    log = read_eval_log(made.location)
+    assert log.status == "success", log.error
+    assert len(log.samples) == len(SEEDS)
+    refused, scores = 0, {seat: [] for seat in loaded(name).ir.seats}
+    for sample in log.samples:
+        ours = played(name, sample.id)
+        messages = [(one.role, one.text) for one in sample.messages]
+        asked = []
+        for turn in ours.turns:
+            asked += [(one["role"], one["content"]) for one in turn.messages]
+            asked.append(("assistant", turn.reply))
+        assert messages == asked
+        (score,) = sample.scores.values()
+        for seat, reward in ours.rewards.items():
+            found = score.value[seat]
+            assert isnan(found) if reward is None else found == float(reward)
+            if reward is not None:
+                scores[seat].append(float(reward))
+            paid = ours.payoffs[seat]
+            assert score.metadata["payoffs"][seat] == (None if paid is None else str(paid))
+        assert score.metadata["forfeits"] == ours.failures
+        said = [(one["seat"], one["reason"]) for one in score.metadata["refused"]]
+        assert said == ours.refused
+        refused += len(ours.refused)
+    assert refused
+    means = {one.name: one.metrics["mean"].value for one in log.results.scores}
+    for seat, values in scores.items():
+        assert means[seat] == pytest.approx(sum(values) / len(values)), "void plays are left out"
+
+
+def test_commands_of_a_package_run(tmp_path: Path) -> None:
+    folder = running.exported("stag_hunt", "inspect", tmp_path / "package")
+    _, play, logs = running.readme_commands(folder)
+    running.build(folder, tmp_path / "bare")
+    running.run(play, folder)
+    (found,) = json.loads(running.run(logs, folder))
+    assert found["task"] == "stag_hunt"
+    log = read_eval_log(found["name"].removeprefix("file://"))
+    forfeits = [sample.scores["gamedsl_rewards"].metadata["forfeits"] for sample in log.samples]
+    assert forfeits == 2 * [{"hunter_1": "unknown", "hunter_2": "unknown"}]
