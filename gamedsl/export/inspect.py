@@ -3,8 +3,8 @@
 `game_task(game)` returns the `Task`. A sample is the play of a seed; the solver plays it to the
 end, and the scorer gives each seat that a model holds its exact reward. A seat whose play is void
 has no score, and is left out of the means. `--model` plays all seats; `--model-role ROLE=MODEL`
-gives a role a model of its own. Seats that choose at once are asked together. The seed of the play is the seed
-of each call, for servers that take one.
+gives a role a model of its own. Seats that choose at once are asked together. The seed of the
+play is the seed of each call, for servers that take one.
 
 The log has each prompt with its reply among the sample's messages, and refusals, forfeits, payoffs
 and the transcript of the play in the score's metadata.
