@@ -13,9 +13,10 @@ from tests.peers import running
 from tests.peers.plays import NAMES, SEEDS, key_of, loaded, played
 
 with running.needed("inspect"):
+    import tiktoken
     from inspect_ai import eval as evaluate
     from inspect_ai.log import read_eval_log
-    from inspect_ai.model import ModelOutput, get_model
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
 
     from gamedsl.export.inspect import game_task
 
@@ -25,7 +26,10 @@ def scripted(name: str) -> Any:
 
     def output(messages: Any, tools: Any, choice: Any, config: Any) -> Any:
         asked = [{"role": one.role, "content": one.text} for one in messages]
-        return ModelOutput.from_content("mock", played(name, config.seed).answers[key_of(asked)])
+        text = played(name, config.seed).answers[key_of(asked)]
+        made = ModelOutput.from_content("mock", text)
+        made.usage = ModelUsage()  # counting tokens would download a tokenizer
+        return made
 
     return get_model("mockllm/model", custom_outputs=output, memoize=False)
 
@@ -65,10 +69,32 @@ def test_plays_agree_with_the_runtime(name: str, tmp_path: Path) -> None:
         assert means[seat] == pytest.approx(sum(values) / len(values)), "void plays are left out"
 
 
+def test_package_is_a_task_that_inspect_finds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = running.exported("stag_hunt", "inspect", tmp_path / "package")
+    monkeypatch.chdir(folder)
+    (made,) = evaluate(
+        "stag_hunt_inspect/__init__.py", model=scripted("stag_hunt"),
+        task_args={"plays": 3}, log_dir=str(tmp_path / "logs"), display="none",
+    )  # fmt: skip
+    assert (made.status, len(made.samples)) == ("success", 3)
+    running.build(folder, tmp_path / "bare")
+
+
+def has_tokenizer() -> bool:
+    """Whether the tokenizer by which the plain mock model counts can be had: it is downloaded."""
+    try:
+        tiktoken.get_encoding("o200k_base")
+    except OSError:
+        return False
+    return True
+
+
+@pytest.mark.skipif(not has_tokenizer(), reason="Inspect's mock model downloads a tokenizer")
 def test_commands_of_a_package_run(tmp_path: Path) -> None:
     folder = running.exported("stag_hunt", "inspect", tmp_path / "package")
     _, play, logs = running.readme_commands(folder)
-    running.build(folder, tmp_path / "bare")
     running.run(play, folder)
     (found,) = json.loads(running.run(logs, folder))
     assert found["task"] == "stag_hunt"
