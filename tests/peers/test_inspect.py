@@ -75,7 +75,7 @@ def test_package_is_a_task_that_inspect_finds(
     folder = running.exported("stag_hunt", "inspect", tmp_path / "package")
     monkeypatch.chdir(folder)
     (made,) = evaluate(
-        "stag_hunt_inspect/__init__.py", model=scripted("stag_hunt"),
+        "stag_hunt_inspect/task.py", model=scripted("stag_hunt"),
         task_args={"plays": 3}, log_dir=str(tmp_path / "logs"), display="none",
     )  # fmt: skip
     assert (made.status, len(made.samples)) == ("success", 3)
@@ -97,7 +97,7 @@ def test_commands_of_a_package_run(tmp_path: Path) -> None:
     _, play, logs = running.readme_commands(folder)
     running.run(play, folder)
     (found,) = json.loads(running.run(logs, folder))
-    assert found["task"] == "stag_hunt"
-    log = read_eval_log(found["name"].removeprefix("file://"))
+    assert found["task"] == "stag-hunt"
+    log = read_eval_log(str(folder / found["name"]))
     forfeits = [sample.scores["gamedsl_rewards"].metadata["forfeits"] for sample in log.samples]
     assert forfeits == 2 * [{"hunter_1": "unknown", "hunter_2": "unknown"}]
