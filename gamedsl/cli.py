@@ -36,7 +36,7 @@ COMMANDS: dict[str, str] = {
     "show": "draw a game: payoff table, tree, turn program, who sees what",
     "solve": "find equilibria, values and optimal play, with the regret of every answer",
     "compile": "write a checked game as JSON, for programs in other languages",
-    "export": "write a game for another program: Gambit's .efg and .nfg",
+    "export": "write a game for Gambit, or as a package for other libraries' loops",
     "import": "make a game file of Gambit's .efg or .nfg",
     "replay": "verify a transcript against its game and print it",
     "play": "play a game yourself, at the terminal",

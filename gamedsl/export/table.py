@@ -2,7 +2,7 @@
 
 A new format is a module of this package with a function from a game to a text, and its row in
 `ROWS`. A new library with a loop of its own is a module of its name, a folder of its name in
-`packages/` with the files of the package to write, and its row in `PEERS`.
+`packages/` with the files of the package to write, and its row in `LOOPS`.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ROWS = (
 
 EXPORTERS: dict[str, Exporter] = {row.name: row for row in ROWS}
 
-PEER_ROWS = (
+LOOPS = (
     Peer(
         "gymnasium", "one seat as a gymnasium environment",
         Requirement("gymnasium", "gymnasium", "1.1", "2"), single=True,
@@ -69,6 +69,14 @@ PEER_ROWS = (
         "verifiers", "an environment of verifiers and prime-rl, one agent a role",
         Requirement("verifiers", "verifiers", "0.4", "0.5"),
     ),
+    Peer(
+        "trl", "a script that trains all roles with TRL's GRPOTrainer",
+        Requirement("trl", "trl", "1.16", "1.17"),
+    ),
+    Peer(
+        "inspect", "a task of Inspect, whose models hold the seats",
+        Requirement("inspect-ai", "inspect", "0.3.200", "0.4"),
+    ),
 )  # fmt: skip
 
-PEERS: dict[str, Peer] = {row.name: row for row in PEER_ROWS}
+PEERS: dict[str, Peer] = {row.name: row for row in LOOPS}

@@ -168,7 +168,7 @@ class GameTaskset(vf.Taskset[Deal, DealsConfig]):
 
 
 class GameEnv:
-    """What all environments of games do; see the module docstring."""
+    """The base of all environments of games; see the module docstring."""
 
     table: PeerGame
     fields: Mapping[str, str]

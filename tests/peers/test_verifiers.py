@@ -57,16 +57,14 @@ async def episodes_of(env: Any, seeds: Any, url: str) -> list[Any]:
 
 
 def turns_in(trace: Any) -> list[tuple[list[dict[str, str]], str]]:
-    """The prompts of a trace with their replies, in the order in which they were asked."""
-    found = []
+    """The prompts of a trace with their replies; branches share replies that both continue."""
+    found, known = [], set()
     for branch in trace.branches:
         messages = [{"role": m.role, "content": m.content or ""} for m in branch.messages]
-        sampled = [node.sampled for node in branch.nodes]
-        found += [
-            (messages[:place], messages[place]["content"])
-            for place, by_model in enumerate(sampled)
-            if by_model
-        ]
+        for place, node in enumerate(branch.nodes):
+            if node.sampled and id(node) not in known:
+                known.add(id(node))
+                found.append((messages[:place], messages[place]["content"]))
     return found
 
 

@@ -1,0 +1,147 @@
+"""Games in TRL's `GRPOTrainer`: its own loop generates, scores and updates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.peers import running
+from tests.peers.plays import NAMES, SEEDS, Play, loaded, played
+
+with running.needed("trl"):
+    import torch
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    from gamedsl.export.trl import Rollout
+    from gamedsl.policies.random_models import build_tiny
+
+GROUP = 2
+
+
+def trainer_of(rollout: Rollout, folder: Path, deals: int, **settings: Any) -> GRPOTrainer:
+    model, tokenizer = build_tiny()
+    arguments = GRPOConfig(
+        output_dir=str(folder), use_cpu=True, report_to="none", shuffle_dataset=False,
+        num_generations=GROUP, per_device_train_batch_size=GROUP * rollout.rows_per_deal,
+        max_completion_length=8, save_strategy="no", **settings,
+    )  # fmt: skip
+    return GRPOTrainer(
+        model, rollout.reward, arguments, Dataset.from_list(rollout.rows(deals)),
+        processing_class=tokenizer, rollout_func=rollout,
+    )  # fmt: skip
+
+
+def scripted(trainer: GRPOTrainer, play: Play) -> None:
+    """Has the trainer's model write the script's replies to the prompts of a play, and fail at any
+    other prompt."""
+    tokenizer = trainer.processing_class
+    said = {
+        tokenizer.apply_chat_template(t.messages, add_generation_prompt=True, tokenize=False):
+        t.reply for t in play.turns
+    }  # fmt: skip
+
+    def generate(prompts: Any, images: Any, fields: Any, number: int) -> Any:
+        texts = [said[tokenizer.decode(ids)] for ids in prompts]
+        ids = [tokenizer.encode(t, add_special_tokens=False) for t in texts]
+        return [[*one, tokenizer.eos_token_id] for one in ids], [[-1.0] * (len(o) + 1) for o in ids]
+
+    trainer._generate_single_turn = generate
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_plays_agree_with_the_runtime(name: str, tmp_path: Path) -> None:
+    """Prompts, replies, refusals, forfeits and rewards of 50 deals, through the trainer's scoring;
+    rows without a reward get no advantage, and count in no baseline."""
+    rollout = Rollout(loaded(name))
+    trainer = trainer_of(rollout, tmp_path, len(SEEDS))
+    kept: list[dict[str, Any]] = []
+    call, refused, void = rollout.__call__, 0, 0
+    trainer.rollout_func = lambda prompts, it: kept.append(call(prompts, it)) or kept[-1]
+    decode = trainer.processing_class.decode
+    for seed in SEEDS:
+        ours, rows = played(name, seed), rollout.rows(1, seed)
+        scripted(trainer, ours)
+        inputs = [dict(row) for row in rows for _ in range(GROUP)]
+        scored = trainer._generate_and_score_completions(inputs)
+        found = kept.pop()
+        turns = {seat: ours.turns_of(seat) for seat in rollout.turns}
+        for place, row in enumerate(inputs):
+            seat, number = row["prompt"].split()[2], int(row["prompt"].split()[3])
+            reward = ours.rewards[seat]
+            reached = number < len(turns[seat])
+            expected = float(reward) if reached and reward is not None else None
+            assert found["reward"][place] == expected
+            assert set(found["env_mask"][place]) == {int(reached)}
+            assert found["refused"][place] == sum(who == seat for who, _ in ours.refused)
+            assert found["forfeited"][place] == (seat in ours.failures)
+            if expected is None:
+                assert scored["advantages"][place] == 0
+            if reached:
+                turn = turns[seat][number]
+                asked = trainer.processing_class.apply_chat_template(
+                    turn.messages, add_generation_prompt=True, tokenize=False
+                )
+                assert decode(found["prompt_ids"][place]) == asked
+                text = decode(found["completion_ids"][place], skip_special_tokens=True)
+                assert text == turn.reply
+        refused, void = refused + len(ours.refused), void + bool(ours.void)
+    assert refused
+
+
+def test_innocent_row_is_in_no_baseline(tmp_path: Path) -> None:
+    """Two plays of a deal: a seat's reward in one, and none in the other, where it is innocent."""
+    rollout = Rollout(loaded("stag_hunt"))
+    trainer = trainer_of(rollout, tmp_path, 1)
+    tokenizer, labels = trainer.processing_class, loaded("stag_hunt").env().reset().decisions[0]
+    stag = labels.labels[labels.legal.index("stag")]
+
+    def generate(prompts: Any, images: Any, fields: Any, number: int) -> Any:
+        texts = [stag, stag, stag, "?"]  # of the seats of the first play, then of the second
+        assert len(prompts) == 4
+        return [tokenizer.encode(t, add_special_tokens=False) for t in texts], None
+
+    trainer._generate_single_turn = generate
+    inputs = [dict(row) for row in rollout.rows(1) for _ in range(GROUP)]
+    scored = trainer._generate_and_score_completions(inputs)
+    first, innocent, second, guilty = scored["advantages"].tolist()
+    assert (first, innocent) == (0.0, 0.0)
+    assert second > 0 > guilty
+
+
+def test_two_steps_of_training_change_the_model(tmp_path: Path) -> None:
+    trainer = trainer_of(Rollout(loaded("stag_hunt")), tmp_path, 2, max_steps=2, learning_rate=1e-2)
+    before = {n: p.detach().clone() for n, p in trainer.model.named_parameters()}
+    call, tokenizer = trainer._generate_single_turn, trainer.processing_class
+    decision = loaded("stag_hunt").env().reset().decisions[0]
+    stag = decision.labels[decision.legal.index("stag")]
+
+    def varied(prompts: Any, images: Any, fields: Any, number: int) -> Any:
+        """The model's own replies, but for the first play's: random weights write no label."""
+        written, logprobs = call(prompts, images, fields, number)
+        said = [*tokenizer.encode(stag, add_special_tokens=False), tokenizer.eos_token_id]
+        return [said, said, *written[2:]], logprobs
+
+    trainer._generate_single_turn = varied
+    assert trainer.train().global_step == 2
+    changed = [n for n, p in trainer.model.named_parameters() if not torch.equal(p, before[n])]
+    assert changed
+    assert any("hunter_1/reward" in entry for entry in trainer.state.log_history)
+
+
+def test_commands_of_a_package_run(tmp_path: Path) -> None:
+    folder = running.exported("stag_hunt", "trl", tmp_path / "package")
+    _, show, train = running.readme_commands(folder)
+    running.build(folder, tmp_path / "bare")
+    assert "stag_hunt 0 hunter_1 0\nstag_hunt 0 hunter_2 0\n2 rows a deal" in running.run(
+        show, folder
+    )
+    model, tokenizer = build_tiny()
+    model.save_pretrained(folder / "tiny")
+    tokenizer.save_pretrained(folder / "tiny")
+    assert train[-4:] == ["--model", "MODEL", "--steps", "100"]
+    small = ["--model", "tiny", "--steps", "2", "--deals", "1", "--plays", "2", "--tokens", "4"]
+    running.run([*train[:-4], *small], folder, CUDA_VISIBLE_DEVICES="")
+    assert list((folder / "output").glob("checkpoint-2"))
