@@ -1,4 +1,4 @@
-"""How long a move takes in the studio, with many tables at once and the equilibrium opposite.
+"""Times of moves in the studio, with many tables at once and the equilibrium opposite.
 
     python benchmarks/studio.py --out benchmarks/results/studio.json
     python benchmarks/studio.py --game leduc_poker --tables 20

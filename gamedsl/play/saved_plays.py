@@ -1,4 +1,4 @@
-"""Where plays are saved: a file of transcripts each, in the folder `plays`."""
+"""Saved plays: a file of transcripts each, in the folder `plays`."""
 
 from __future__ import annotations
 

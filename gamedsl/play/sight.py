@@ -1,4 +1,4 @@
-"""What a seat sees at a decision, in pieces that a page draws: boards, hands of cards, texts.
+"""The sight of a seat at a decision, in pieces that a page draws: boards, hands, texts.
 
 All of it comes from the view of the seat, as `SeatText.situation` does. A board has the options
 that name its cells, so that people play by looking.

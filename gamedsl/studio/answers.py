@@ -1,4 +1,4 @@
-"""What pages are asked and answer: the fields of a form in, a response out."""
+"""The interface of pages: the fields of a form in, a response out."""
 
 from __future__ import annotations
 

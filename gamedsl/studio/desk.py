@@ -287,7 +287,7 @@ def _field(place: Place, type: Type, decision: Decision) -> dict[str, Any]:
 
 
 def _end(table: Sitting) -> dict[str, Any]:
-    """How a play ended, as every seat is told."""
+    """Returns the end of a play, as every seat is told it."""
     episode: Episode = table.session.episode
     return {
         "payoffs": [

@@ -1,4 +1,4 @@
-"""Who may ask the studio for what: every request passes here first.
+"""The guard of the studio: every request passes here first.
 
 The studio listens on this machine. Other sites that a browser has open could still send it
 requests, or have a name of theirs lead to it (DNS rebinding). So the `Host` must be the studio's

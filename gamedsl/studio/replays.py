@@ -178,7 +178,7 @@ def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
 
 
 class _Starts(list[tuple[int, int]]):
-    """Where the plays of a file begin and end, in bytes of `content`."""
+    """The places of the plays of a file, from beginning to end, in bytes of `content`."""
 
     content: bytes = b""
 

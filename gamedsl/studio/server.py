@@ -105,7 +105,7 @@ class Studio:
         return see(self._begin(room))
 
     def _begin(self, room: Room) -> str:
-        """Where whoever started a play goes: to the only seat, or to the links of all."""
+        """Returns the page that follows the start of a play: the only seat, or the links of all."""
         if len(room.tokens) == 1:
             return f"/seat/{next(iter(room.tokens.values()))}"
         return f"/tables/{room.id}"
