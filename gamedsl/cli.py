@@ -11,7 +11,7 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
 from keyword import iskeyword
@@ -29,6 +29,7 @@ COMMANDS: dict[str, str] = {
     "games": "list the shipped games and yours, by tags",
     "validate": "check files and say what is wrong, with places and remedies",
     "fmt": "lay files out; comments and meaning stay",
+    "completion": "print the script by which your shell completes commands, flags and names",
     "schema": "print the JSON Schema by which editors complete and check files",
     "explain": "print the long form of a diagnostic code",
     "calls": "list the functions that games may call, with their signatures",
@@ -52,6 +53,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "games": ("games --tag bluffing", "gallery/index.md"),
     "validate": ("validate kuhn_poker --report text", "validate.md"),
     "fmt": ("fmt my_game.yaml --diff", "format.md"),
+    "completion": ("completion bash", "completion.md"),
     "explain": ("explain GD0414", "validate.md"),
     "schema": ("schema game", "editors.md"),
     "calls": ("calls", "calls.md"),
@@ -125,6 +127,10 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     if argv is None:  # the process is ours, so its imports are too
         keep_bytecode()
+        if "_ARGCOMPLETE" in os.environ:
+            from gamedsl.commands._completion import answer
+
+            answer()
     arguments = list(sys.argv[1:] if argv is None else argv)
     skip_last_collection()
     try:
@@ -207,15 +213,8 @@ def _dispatch(argv: list[str]) -> int:
         return CLEAN
     if name not in COMMANDS:
         return _unknown(name)
-    module = f"{name}_" if iskeyword(name) else name
-    command = import_module(f"gamedsl.commands.{module}")
-    parser = _Parser(
-        prog=f"gamedsl {name}", description=command.HELP, formatter_class=_HelpFormatter
-    )
-    command.configure(parser)
-    parser.epilog = "\n\n".join(part for part in (parser.epilog, _epilog(name)) if part)
-    if name in OF_GAMES:
-        add_calls(parser)
+    parser = _Parser(prog=f"gamedsl {name}", formatter_class=_HelpFormatter)
+    run = configured(name, parser)
     given = parser.parse_args(list(map(_checked, rest)))
     if name in OF_GAMES and not _allow_calls(name, given.call_files):
         return USAGE
@@ -223,7 +222,20 @@ def _dispatch(argv: list[str]) -> int:
         from gamedsl.commands._streams import write_exactly
 
         write_exactly()
-    return int(command.run(given))
+    return run(given)
+
+
+def configured(name: str, parser: argparse.ArgumentParser) -> Callable[[argparse.Namespace], int]:
+    """Gives a parser the arguments and the help of a command; returns what runs the command."""
+    module = f"{name}_" if iskeyword(name) else name
+    command = import_module(f"gamedsl.commands.{module}")
+    parser.description = command.HELP
+    command.configure(parser)
+    parser.epilog = "\n\n".join(part for part in (parser.epilog, _epilog(name)) if part)
+    if name in OF_GAMES:
+        add_calls(parser)
+    run: Callable[[argparse.Namespace], int] = command.run
+    return run
 
 
 def _epilog(command: str) -> str:

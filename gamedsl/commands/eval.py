@@ -11,8 +11,7 @@ import argparse
 import importlib.util
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import dedent, fill
@@ -20,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import count_to, from_zero, positive, seed, whole_to
-from gamedsl.commands._streams import plain
+from gamedsl.commands._progress import Tell as Line
+from gamedsl.commands._progress import progress
 from gamedsl.extras import install_command
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gamedsl.evaluate.evaluation import After
     from gamedsl.evaluate.games import Contest, Games
     from gamedsl.evaluate.plan import Plan
-    from gamedsl.evaluate.results import Evaluation, Options, Tell
+    from gamedsl.evaluate.results import Evaluation, Options
     from gamedsl.evaluate.standings import Standings
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
@@ -194,7 +194,8 @@ def _evaluate(args: argparse.Namespace) -> int:
     )  # fmt: skip
     if args.leaderboard is not None and args.anchor is not None:
         check_anchor(args.anchor, [*names_on(board), *(one.name for one in plan.everybody)])
-    with _progress_bar() as tell:
+    with progress(f"evaluating {game.name}") as line:
+        tell = partial(_tell, line)
         options = Options(
             args.games or (FEW_GAMES if game.ir.in_words else GAMES), args.seed, args.utility,
             args.method, args.search, args.decisions, settings, tell, keeper(args.transcripts),
@@ -264,7 +265,8 @@ def _game(
     if file is None:
         file, of_run = game_of_runs(people)
         params = {**of_run, **params}
-    result = compile_file(file, params)
+    with progress(f"checking {file}"):
+        result = compile_file(file, params)
     if result.diagnostics:
         print(render(result.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
     if result.ir is not None and result.document is not None:
@@ -384,23 +386,6 @@ def _print_tables(tables: Iterable[Table]) -> None:
         print(terminal_text(table, width, colour=colour, encoding=sys.stdout.encoding))
 
 
-@contextmanager
-def _progress_bar() -> Iterator[Tell]:
-    """Shows progress on the error stream if that is a terminal."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from gamedsl.evaluate.results import silent
-
-    console = Console(file=plain(sys.stderr))
-    if not console.is_terminal:
-        yield silent
-        return
-    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn()
-    with Progress(*columns, console=console, transient=True) as bars:
-        task = bars.add_task("", total=None)
-
-        def report_progress(what: str, done: int, total: int) -> None:
-            bars.update(task, description=what, completed=done, total=total or None)
-
-        yield report_progress
+def _tell(line: Line, what: str, done: int, total: int) -> None:
+    """Has the line of progress say how much of what is done; a total of 0 is not known."""
+    line(what, done, total or None, "")

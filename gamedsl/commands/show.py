@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import count, count_to
+from gamedsl.commands._progress import progress
 from gamedsl.commands._streams import print_document
 from gamedsl.storage.writer import write_output
 
@@ -61,7 +62,8 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.view.game.views import Views
 
     try:
-        game = gamedsl.load(args.file, read_params(args.param))
+        with progress(f"checking {args.file}"):
+            game = gamedsl.load(args.file, read_params(args.param))
     except CompileError as error:
         print(render(error.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
         return PROBLEMS
@@ -94,9 +96,11 @@ def _texts(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -> i
     if width is None and sys.stdout.isatty():
         width = shutil.get_terminal_size().columns
     colour, encoding = use_colour(sys.stdout), sys.stdout.encoding
-    parts = [
-        rendered(shown.text(view), width=width, colour=colour, encoding=encoding) for view in views
-    ]
+    with progress(f"drawing {shown.game.name}"):
+        parts = [
+            rendered(shown.text(view), width=width, colour=colour, encoding=encoding)
+            for view in views
+        ]
     print("\n\n".join(parts))
     if args.view is None and shown.hint:
         print(f"\n{shown.hint}")
@@ -110,7 +114,8 @@ def _pictures(shown: Views, views: tuple[View, ...], args: argparse.Namespace) -
     if args.view != "all":
         views = views[:1]
     for view in views:
-        drawn = shown.picture(view, args.width or PAGE)
+        with progress(f"drawing {shown.game.name}"):
+            drawn = shown.picture(view, args.width or PAGE)
         if args.output == "-":
             print_document(drawn)
             continue

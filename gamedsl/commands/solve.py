@@ -9,20 +9,18 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import count, count_to, seed
-from gamedsl.commands._streams import plain
+from gamedsl.commands._progress import progress
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
     from gamedsl.solve.solution import Solution
-    from gamedsl.solve.solver import Progress, Report
+    from gamedsl.solve.solver import Report
 
 HELP = (
     "Solve a game: equilibria, values, optimal play, with the regret of every answer. FILE is a "
@@ -77,7 +75,8 @@ def run(args: argparse.Namespace) -> int:
         return _usage(_no_method(args.method, METHODS))
     if args.save is not None and args.save.is_dir():
         return _usage(f"--save {args.save} is a folder; name a file")
-    result = compile_file(args.file, params)
+    with progress(f"checking {args.file}"):
+        result = compile_file(args.file, params)
     if result.diagnostics:
         print(render(result.diagnostics, "pretty", use_colour(sys.stderr)), file=sys.stderr)
     if result.ir is None or result.document is None:
@@ -100,10 +99,10 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     from gamedsl.solve.text import render
     from gamedsl.storage.writer import write_output
 
-    with _progress_bar() as progress:
+    with progress(f"solving {game.name}") as tell:
         report = solve(
             game, args.method, utility=args.utility, iterations=args.iterations, seed=args.seed,
-            limit=args.limit, progress=progress,
+            limit=args.limit, progress=tell,
         )  # fmt: skip
     kept = _picked(report, args.pick)
     if args.save is not None and kept is None:
@@ -139,39 +138,6 @@ def _why_none(report: Report) -> str:
     if report.one_shot is not None:
         return "it has no pure equilibrium, and mixed ones of several seats are not looked for"
     return "no method gave one"
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Progress]:
-    """Shows progress on the error stream if that is a terminal and rich is installed."""
-    try:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn
-        from rich.progress import Progress as Bars
-    except ImportError:
-        yield _silent
-        return
-    console = Console(file=plain(sys.stderr))
-    if not console.is_terminal:
-        yield _silent
-        return
-    bars = Bars(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("{task.fields[state]}"), console=console, transient=True,
-    )  # fmt: skip
-    tasks: dict[str, Any] = {}
-
-    def report_progress(what: str, done: int, total: int | None, state: str) -> None:
-        if what not in tasks:
-            tasks[what] = bars.add_task(what, total=total, state="")
-        bars.update(tasks[what], completed=done, total=total, state=state)
-
-    with bars:
-        yield report_progress
-
-
-def _silent(what: str, done: int, total: int | None, state: str) -> None:
-    pass
 
 
 def _no_method(wanted: str, known: dict[str, str]) -> str:

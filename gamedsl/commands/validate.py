@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import whole
+from gamedsl.commands._progress import progress
 from gamedsl.diagnostics.model import Diagnostic
 from gamedsl.diagnostics.render import render
 from gamedsl.tables.model import Table, text_columns
@@ -61,6 +62,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--model", metavar="NAME", help="measure prompts in the tokens of this model"
     )
     add_params(parser, ", for each FILE that is a game")
+    parser.add_argument(
+        "--watch", action="store_true",
+        help="check again when a file, or one that it uses, has changed, until Ctrl-C; the exit "
+        "code is that of the last check",
+    )  # fmt: skip
     parser.add_argument("--strict", action="store_true", help="warnings and notes are errors too")
 
 
@@ -79,6 +85,13 @@ def run(args: argparse.Namespace) -> int:
     except ValueError as error:
         print(f"gamedsl validate: {error}", file=sys.stderr)
         return USAGE
+    if args.watch and args.fix:
+        print(
+            "gamedsl validate: --watch looks at files, and --fix writes them\n"
+            "  fix: leave one of the two out",
+            file=sys.stderr,
+        )
+        return USAGE
     tokenizer = None
     if args.model is not None:
         from gamedsl.commands.prompts import tokenizer_of
@@ -91,6 +104,17 @@ def run(args: argparse.Namespace) -> int:
             return USAGE
     if args.fix:
         _mend(args.files, params)
+    if args.watch:
+        from gamedsl.commands._watch import watch
+        from gamedsl.sema.library import resolve_argument
+
+        named = [resolve_argument(file) for file in args.files]
+        return watch(lambda: _check(args, params, tokenizer), named)
+    return _check(args, params, tokenizer)
+
+
+def _check(args: argparse.Namespace, params: dict[str, str], tokenizer: Tokenizer | None) -> int:
+    """Checks all files, and prints what is found. Returns the exit code."""
     checked = []
     for file in _checked(args, params, tokenizer):
         checked.append(file)
@@ -140,7 +164,8 @@ def _checked(
     seen: set[tuple[object, ...]] = set()
     for argument in args.files:
         path = resolve_argument(argument)
-        result = compile_file(path, params, _histories(args.thorough), tokenizer)
+        with progress(f"checking {display_name(path)}"):
+            result = compile_file(path, params, _histories(args.thorough), tokenizer)
         fresh = [d for d in result.diagnostics if _key(d) not in seen]
         seen.update(map(_key, fresh))
         passed = not any(_fails(d, args.strict) for d in result.diagnostics)
