@@ -48,7 +48,7 @@ def _add_completer(command: str, action: argparse.Action) -> None:
     """Has the values of an argument completed that are more than a list of choices."""
     complete = _COMPLETERS.get((command, action.dest)) or _COMPLETERS.get(("", action.dest))
     if complete is not None and action.choices is None:
-        action.completer = complete  # by this name argcomplete finds it
+        vars(action)["completer"] = complete  # by this name argcomplete finds it
 
 
 def _games(prefix: str, **_: object) -> Iterable[str]:
@@ -80,8 +80,8 @@ def _settings(prefix: str, **_: object) -> Iterable[str]:
     from gamedsl.recipe.table import Recipe
 
     known = {spec.name: spec for spec in specs(Recipe)}
-    key, equals, _ = prefix.partition("=")
-    if not equals:
+    key = prefix.partition("=")[0]
+    if key == prefix:
         return [f"{name}=" for name in known]
     if key not in known:
         return ()
@@ -114,9 +114,9 @@ def _templates(**_: object) -> Iterable[str]:
 
 
 def _tags(**_: object) -> Iterable[str]:
-    from gamedsl.commands.games import known_tags
+    from gamedsl.commands.games import tag_meanings
 
-    return known_tags()
+    return tag_meanings()
 
 
 def _methods(**_: object) -> Iterable[str]:
