@@ -76,7 +76,7 @@ def test_a_file_is_checked_again_when_it_changes(tmp_path: Path) -> None:
         first = terminal.until(_said("ok"))
         assert "error" not in first
         file.write_text(GOOD.replace("roles", "rolls"))
-        assert "GD0102" in terminal.until(_said("GD0102"))
+        assert "GD0101" in terminal.until(_said("GD0101"))
         file.unlink()
         terminal.until(_said("coin.yaml"))
         new = tmp_path / "new"
@@ -84,5 +84,5 @@ def test_a_file_is_checked_again_when_it_changes(tmp_path: Path) -> None:
         new.replace(file)  # as editors write
         assert "error" not in terminal.until(_said("ok"))
         file.write_text(GOOD.replace("roles", "rolls"))
-        terminal.until(_said("GD0102"))
+        terminal.until(_said("GD0101"))
         assert terminal.interrupt() == 1
