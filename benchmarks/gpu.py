@@ -189,9 +189,9 @@ class Clock:
 
 
 def kuhn(model: str, **settings: Any) -> tuple[Clock, HFPolicy]:
-    """A run of Kuhn poker to its end."""
+    """A run of Kuhn poker to its end, with one update for each step's games."""
     game = gamedsl.load("kuhn_poker")
-    given = {"model": model, **settings}
+    given = {"model": model, "method": "grpo", "adapters": "shared", **settings}
     recipe = resolve(game.ir, [override(*one) for one in given.items()], Problems())
     policy = open_policy(game, recipe, lambda _: None)
     clock = Clock()

@@ -12,6 +12,9 @@ import pytest
 
 from gamedsl.policies import hf
 
+# PEFT itself asks transformers for a name that transformers has deprecated.
+pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
+
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
