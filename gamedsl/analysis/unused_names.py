@@ -23,7 +23,7 @@ from gamedsl.ir.program import (
     written_variables,
 )
 from gamedsl.ir.statements import Assign, write_of
-from gamedsl.ir.types import Bag, Grid, List, PerSeat, PerValue, Set
+from gamedsl.ir.types import Bag, Grid, List, PerSeat, PerValue, Set, Type
 from gamedsl.prompting.template_syntax import Broken, parse
 
 CLAIM = "everything declared under `let` and `state` is read"
@@ -51,7 +51,8 @@ def check_all_written(ir: GameIR, problems: Problems) -> None:
         written |= written_variables(step) | ({place.variable} if place is not None else set())
     for state in ir.state:
         name, span = state.name, state.span
-        if name in written or name not in read or span.source is not ir.span.source:
+        kept = name in written or isinstance(_entry_type(state.type), List | Set | Bag | Grid)
+        if kept or name not in read or span.source is not ir.span.source:
             continue
         problems.add(
             "GD0477", f"nothing writes the state variable `{name}`", span, severity="warning",
@@ -66,11 +67,16 @@ def _declared(ir: GameIR) -> Iterator[tuple[str, Span, str]]:
     steps = (step for step in walk_steps(ir.turns) if isinstance(step, Draw | Choose))
     filled = {step.place.variable for step in steps if step.place is not None}
     for state in ir.state:
-        type = state.type
-        while isinstance(type, PerSeat | PerValue):
-            type = type.of
-        if state.name not in filled and not isinstance(type, List | Set | Bag | Grid):
+        collection = isinstance(_entry_type(state.type), List | Set | Bag | Grid)
+        if state.name not in filled and not collection:
             yield state.name, state.span, "state variable"
+
+
+def _entry_type(type: Type) -> Type:
+    """Returns the type of the entries of a map of any depth; any other type as it is."""
+    while isinstance(type, PerSeat | PerValue):
+        type = type.of
+    return type
 
 
 def _read(ir: GameIR) -> set[str]:

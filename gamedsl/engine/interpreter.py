@@ -347,8 +347,8 @@ class History(NamedMoves):
                 raise PlayError(
                     f"`{seat}` has no legal `{step.variable}`", step.span,
                     (f"{seat} has seen: {known(seen) or 'nothing'}",),
-                    "let an action be legal then, or say what happens: `no_move: pass`, "
-                    "or `no_move: end`",
+                    "offer an option then, or say at the top of the file what happens: "
+                    "`no_move: pass`, or `no_move: end`",
                 )  # fmt: skip
         if not asks:
             return op.after

@@ -18,7 +18,7 @@ from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.fixes import Fix, Help, respell, substitute
 from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.source.edits import respell_word
+from gamedsl.frontend.source.edits import key_of, respell_word
 from gamedsl.ir.game import GameIR, Setting
 from gamedsl.recipe.conflicts import CONFLICTS, RecipeCheck, check_group_std
 from gamedsl.recipe.curriculum import check_curriculum
@@ -224,7 +224,7 @@ def _report_unknown(setting: Setting, problems: Problems) -> None:
         message = f"there is no training setting `{setting.key}`"
         groups = ", ".join(dict.fromkeys(row.group for row in known.values()))
         help = _respelled(setting, near) if near else f"the settings are {groups}"
-    problems.add("GD0701", message, setting.span, why="not a setting", help=help)
+    problems.add("GD0701", message, key_of(setting.span), why="not a setting", help=help)
 
 
 def _respelled(setting: Setting, near: str) -> Fix:

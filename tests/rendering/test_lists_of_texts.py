@@ -59,7 +59,7 @@ def test_prompts_tell_the_texts_apart(tmp_path: Path) -> None:
             episode = env.reset(0)
             for reply in said:
                 episode.step({"ann": reply})
-            prompts.append(episode.decisions[0].messages[-1].text)
+            prompts.append(episode.decisions[0].messages[-1][1])
     assert 'told: "a, b" and "c"' in prompts[0]
     assert 'told: "a" and "b, c"' in prompts[1]
     assert "First a, b, then c." in prompts[2]

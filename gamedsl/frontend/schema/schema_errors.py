@@ -18,8 +18,8 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.schema import tagged_unions
 from gamedsl.frontend.schema.tagged_unions import MOST_KEYS, head_of
 from gamedsl.frontend.schema.wording import describe, listed, sample, yaml_text
-from gamedsl.frontend.source.cut_expressions import LISTED_WORDS
-from gamedsl.frontend.source.edits import add_entry, delete_item, respell_key
+from gamedsl.frontend.source.cut_expressions import LISTED_WORDS, quoted
+from gamedsl.frontend.source.edits import add_entry, delete_item, nodes_around, respell_key
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 
@@ -243,8 +243,20 @@ def _repeated(error: Any, node: Node, entry: Entry | None, problems: Problems) -
                 item.span,
                 why="the second time",
                 notes=(Note(first.span, "the first time"),),
-                help=Fix("delete one of the two", delete_item(item.span)),
+                help=_chances(node, entry) or Fix("delete one of the two", delete_item(item.span)),
             )
+
+
+def _chances(node: Sequence, entry: Entry | None) -> Fix | None:
+    """Returns the fix of a list from which chance draws something more often than the rest; None of
+    any other list."""
+    text = node.span.text
+    steps = [each for each in nodes_around(node.span) if isinstance(each, Mapping)]
+    drawn = steps and any(steps[-1].get(head) for head in ("draw", "deal"))
+    if entry is None or entry.key.text != "from" or not drawn or not text.startswith("["):
+        return None
+    said = f"to draw it more often, write an expression: `from: {quoted(text)}`"
+    return substitute(node.span, quoted(text), f"{said}; else delete one of the two")
 
 
 def _pattern(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:

@@ -46,6 +46,13 @@ def respell_key(key: Span, guess: str | None, otherwise: Help = "") -> Help:
     return respell(key, guess, otherwise)
 
 
+def key_of(value: Span) -> Span:
+    """Returns the place of the key whose value stands at a place; the place itself where it is the
+    value of none."""
+    found = _entry_at(value)
+    return value if found is None else found[1].key.span
+
+
 def respell_word(place: Span, word: str, new: str) -> Edits:
     """Returns the edit that respells a word which a place underlines, holds, or is the value of."""
     if place.text == word:

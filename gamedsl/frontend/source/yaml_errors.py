@@ -92,12 +92,44 @@ def _value_on_line(case: _Case, at: int) -> tuple[str, int, str]:
     return found.group(1) + ": ", start + found.end(), _without_comment(line[found.end() :])
 
 
+def _value_in_flow(case: _Case, at: int) -> tuple[str, int, str] | None:
+    """Returns the same of a place inside `{ }` or `[ ]` on its line: the value as far as the comma
+    or the bracket that ends it. None of any other place."""
+    line = case.text.rfind("\n", 0, at) + 1
+    starts: list[tuple[str, int]] = []  # of each open collection: the key and start of its value
+    quote = ""
+    for place in range(line, at):
+        char = case.text[place]
+        if quote or char in "'\"":
+            quote = "" if char == quote else quote or char
+        elif char in "{[(":
+            starts.append(("", place + 1))
+        elif char in "}])" and starts:
+            starts.pop()
+        elif char == "," and starts:
+            starts[-1] = "", place + 1
+        elif case.text.startswith(": ", place) and starts:
+            starts[-1] = f"{case.text[starts[-1][1] : place].strip()}: ", place + 2
+    if not starts or quote:
+        return None
+    key, start = starts[-1]
+    start += len(case.text[start:]) - len(case.text[start:].lstrip(" "))
+    depth, end = 0, start
+    while end < len(case.text) and case.text[end] != "\n":
+        char = case.text[end]
+        depth += (char in "{[(") - (char in "}])")
+        if depth < 0 or (char == "," and not depth):
+            break
+        end += 1
+    return key, start, case.text[start:end].strip()
+
+
 def _without_comment(text: str) -> str:
     return re.split(r"\s#", text)[0].strip()
 
 
 def _quote_fix(case: _Case, at: int) -> Fix:
-    key, start, value = _value_on_line(case, at)
+    key, start, value = _value_in_flow(case, at) or _value_on_line(case, at)
     place = case.span(start, start + len(value))
     return substitute(place, quoted(value), f"write quotes around it: {key}{quoted(value)}")
 
@@ -149,13 +181,7 @@ def _reserved(case: _Case) -> bool:
 def _reserved_fix(case: _Case) -> Help:
     if case.char == "-":
         return "begin the list on the next line, or write it as `[a, b]`"
-    if _in_flow(case):
-        return "write quotes around the value"
     return _quote_fix(case, case.at)
-
-
-def _in_flow(case: _Case) -> bool:
-    return case.context.startswith("while parsing a flow")
 
 
 def _block_indicator(case: _Case) -> bool:
@@ -328,7 +354,7 @@ def _flow(case: _Case) -> bool:
             f"YAML cuts this text at its `{case.char}`",
             case.here(),
             why=f"inside `{opener}{closer}` an unquoted value may hold none of , [ ] {{ }} ?",
-            help="write quotes around the value, or use one line for each key",
+            help=_quote_fix(case, case.at),
         )
     elif same_line and case.char and case.char not in "]}" and ended in ("'", '"', "]", "}"):
         case.problems.add(
