@@ -14,10 +14,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.errors import CompileError
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
 from gamedsl.train import checkpoint as checkpoints
+from gamedsl.train.context_length import check_context
 from gamedsl.train.errors import TrainError
 from gamedsl.train.loop import Conclude, Observer, Outcome, engine_of, env_of, train
 from gamedsl.train.metrics import role_means
@@ -25,6 +27,7 @@ from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import RunFolder
 from gamedsl.train.scoring import Scorer
 from gamedsl.train.seats import SeatAssignment, assign_seats, budget_of
+from gamedsl.train.sessions import writer
 from gamedsl.train.success import bounds_of, success
 
 if TYPE_CHECKING:
@@ -98,6 +101,9 @@ def climb(
         level: _at_level(game, {**params, plan.param: level}, load)
         for level in dict.fromkeys((*plan.levels, *plan.held_out))
     }
+    for level, at_level in games.items():
+        if recipe.in_words(at_level.ir):
+            _check_context(level, at_level, recipe, policy)
     reached = Climb(recipe, games)
     found = checkpoints.latest(run)
     if found is not None:
@@ -143,6 +149,15 @@ class _Started:
         self.replays = observer.replays
 
     def start(self, record: Record) -> None: ...
+
+
+def _check_context(level: Level, game: Game, recipe: Recipe, policy: Policy) -> None:
+    """Raises TrainError where a level's prompts are longer than the model reads."""
+    problems = Problems()
+    check_context(game, recipe, writer(policy), problems)
+    if problems.errors:
+        message = problems.found[0].message
+        raise TrainError(f"at the level {level}, {message}", "name levels with shorter prompts")
 
 
 def _at_level(game: Game, params: dict[str, Any], load: Load) -> Game:

@@ -232,13 +232,19 @@ def test_settings_of_a_method_are_documented(monkeypatch) -> None:
     assert "`lazy`: it rests" in rows
 
 
-@pytest.mark.parametrize("method", [name for name in METHODS if name != "grpo"])
+@pytest.mark.parametrize("method", ["project", "expert"])
 def test_closed_methods_say_why_words_do_not_fit(compiled, method: str) -> None:
     problems = Problems()
     resolve(compiled(SPEAK).ir, parse_overrides([f"method={method}"]), problems)
     because = method_spec(method).closed_because
     (found,) = [one for one in problems.found if one.message.startswith("`method: ")]
     assert found.message == f"`method: {method}` is not for games in words: {because}"
+
+
+def test_magnets_need_options(compiled) -> None:
+    problems = Problems()
+    resolve(compiled(SPEAK).ir, parse_overrides(["method=magnet"]), problems)
+    assert "here all replies are written" in problems.found[0].message
 
 
 def test_games_in_words_refuse_warm_starts(compiled) -> None:

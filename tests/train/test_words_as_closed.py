@@ -18,12 +18,13 @@ from gamedsl.runtime import Action, Game
 from gamedsl.train.advantages import Advantage
 from gamedsl.train.credit import Redraws
 from gamedsl.train.curriculum import climb
+from gamedsl.train.errors import TrainError
 from gamedsl.train.estimators import ActionSums, Experience
 from gamedsl.train.guests import Guest
 from gamedsl.train.loop import train
 from gamedsl.train.methods import method_of
 from gamedsl.train.methods.base import Learner
-from gamedsl.train.reference import Reference
+from gamedsl.train.reference import Reference, reference_of
 from gamedsl.train.rollout import play
 from gamedsl.train.runfolder import create
 from gamedsl.train.scoring import Scorer
@@ -242,3 +243,47 @@ def test_magnet_pulls_the_choice_after_a_thought(compiled: Callable[[str], Game]
     by_hand = torch.cat([p.grad.flatten() for p in policy.parameters()])
     assert by_hand.norm() > 1e-4
     torch.testing.assert_close(found, by_hand, atol=1e-6, rtol=1e-3)
+
+
+def test_divergence_is_from_the_reference_run(
+    compiled: Callable[[str], Game], tmp_path: Path
+) -> None:
+    """The reference is the run's last policy, not the start, and the policy begins as it would."""
+    game = compiled(LEVELS)
+    trained, policy = in_words.run_of(
+        game, in_words.recipe_of(game, steps=2, games=32, temperature=3, lr=0.01), tmp_path / "one"
+    )
+    recipe = in_words.recipe_of(game, kl=0.1, reference=str(trained.path))
+    fresh = in_words.opened(game, recipe)
+    before = fresh.adapter_state("shared")
+    found = reference_of(fresh, recipe)["shared"]
+    assert all(torch.equal(found[key], one) for key, one in policy.adapter_state("shared").items())
+    assert any(not torch.equal(found[key], one) for key, one in before.items())
+    after = fresh.adapter_state("shared")
+    assert all(torch.equal(after[key], one) for key, one in before.items())
+    wrong = in_words.recipe_of(game, kl=0.1, reference=str(tmp_path / "nothing"))
+    with pytest.raises(TrainError, match="has no adapter `shared`"):
+        reference_of(fresh, wrong)
+
+
+def test_levels_that_the_model_cannot_read(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    game = compiled(LONG)
+    given = {"curriculum__param": "times", "curriculum__levels": [1, 200]}
+    recipe = in_words.recipe_of(game, **given)
+    policy = in_words.opened(game, recipe)
+    run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
+    with pytest.raises(TrainError, match="at the level 200, a prompt and its reply"):
+        climb(game, recipe, run, policy, load=gamedsl.load)
+
+
+LONG = """
+game: long
+params: {times: 1}
+roles: [speaker]
+turns:
+  - repeat: times
+    turns:
+      - {role: speaker, say: word, max_tokens: 40}
+payoffs: {speaker: 1}
+on_invalid: {then: forfeit, pay: 0}
+"""
