@@ -2,8 +2,7 @@
 
 For models that are trained from nothing, and small ones that LoRA is too narrow for. Each
 "adapter" is a whole copy of the model. Queries of one adapter are packed token trees, as in `hf`;
-there is no trunk to keep, and more than `max_tokens` distinct tokens are split into several passes:
-few a pass, for attention over a tree costs the square of its size.
+there is no trunk to keep, and more than `max_tokens` distinct tokens are split into several passes.
 
 Shape letters: N tree nodes, R rows with a wanted distribution, D hidden size, V vocabulary.
 """
@@ -31,6 +30,7 @@ from gamedsl.policies.tensor_files import failing_as_disk, read_tensors
 from gamedsl.policies.tree_attention import adopt, arguments
 
 PASS_TOKENS = 1024
+"""The most distinct tokens of a pass, or of a small model the fewest (see `Activations`)."""
 _FILE = "model.safetensors"
 
 
@@ -45,7 +45,7 @@ class FullPolicy(ChunkedPolicy):
         seed: int = 0,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
-        max_tokens: int = PASS_TOKENS,
+        max_tokens: int | None = None,
         recompute: Recompute = "auto",
         notify: Notify = silent,
     ) -> None:
@@ -58,7 +58,7 @@ class FullPolicy(ChunkedPolicy):
         )
         self.name = loaded.name
         self.tokenizer = HFTokenizer(loaded.tokenizer)
-        self._wrapped, self._max_tokens = loaded.tokenizer, max_tokens
+        self._wrapped = loaded.tokenizer
         self._by_plan = adopt(loaded.model)
         self._models: dict[str, Any] = {}
         for name in adapters:
@@ -71,10 +71,12 @@ class FullPolicy(ChunkedPolicy):
             len(decoders[0].layers),
             loaded.model.dtype,
             self.device,
-            pass_tokens=max_tokens,
+            pass_tokens=max_tokens if self._by_plan else max_tokens or PASS_TOKENS,
+            least=PASS_TOKENS,
             recompute=recompute,
             frozen=False,
         )
+        self._max_tokens = self.activations.pass_tokens
         for layer in (layer for decoder in decoders for layer in decoder.layers):
             self.activations.watch(layer)
 

@@ -26,7 +26,7 @@ from gamedsl.policies.generation import (
     all_served,
     served,
 )
-from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
+from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.models import locate
 from gamedsl.policies.names import SMALL, TINY, vllm_install
@@ -46,7 +46,7 @@ class VllmPolicy(HFPolicy):
         shapes: Mapping[str, LoraSpec] | None = None,
         seed: int = 0,
         dtype: torch.dtype | None = None,
-        max_tokens: int = PASS_TOKENS,
+        max_tokens: int | None = None,
         recompute: Recompute = "auto",
         notify: Notify = silent,
     ) -> None:
