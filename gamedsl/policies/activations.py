@@ -31,6 +31,12 @@ Recompute = Literal["auto", "on", "off"]
 SHARE = 1 / 2
 """Of the memory that is free once a model is loaded, what a pass may keep under `auto`."""
 
+PASS_BYTES = 2**30
+"""What a pass keeps where nobody says how many tokens it has. The rules that all prompts begin with
+are computed once a pass, so passes are large; the size follows from the model alone, since a run
+must give the same numbers wherever it goes on."""
+MOST_TOKENS = 2**15
+
 _GROUPS = (
     (Path("/sys/fs/cgroup"), "memory.max", "memory.current", "inactive_file"),
     (
@@ -54,14 +60,18 @@ class Activations:
         dtype: torch.dtype,
         device: torch.device,
         *,
-        pass_tokens: int,
+        pass_tokens: int | None,
         recompute: Recompute,
+        least: int = 1,
         frozen: bool = True,
     ) -> None:
-        """layers: how many are trained, from the top; `frozen` where it is by adapters."""
-        self.pass_tokens, self._recompute = pass_tokens, recompute
+        """layers: how many are trained, from the top; `frozen` where it is by adapters. Without
+        `pass_tokens` a pass has as many as keep PASS_BYTES, from `least` to MOST_TOKENS."""
+        self._recompute = recompute
         self._whole, self._entering = _bytes_per_token(config, dtype, frozen)
         self._layers = layers
+        fitting = min(PASS_BYTES // max(self.peak_bytes(1, again=False), 1), MOST_TOKENS)
+        self.pass_tokens: int = pass_tokens or max(least, fitting)
         self._room = SHARE * free_memory(device)
         self._again = False
 

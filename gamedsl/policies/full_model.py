@@ -3,8 +3,7 @@
 For models that are trained from nothing, and small ones that LoRA is too narrow for. Each "adapter"
 is a whole copy of the model, which writes its replies in a batch of its own. Queries of one adapter
 are packed token trees, as in `hf`; there is no trunk to keep, and more than `max_tokens` distinct
-tokens are split into several passes: few a pass, for attention over a tree costs the square of its
-size.
+tokens are split into several passes.
 
 Shape letters: N tree nodes, R rows with a wanted distribution, D hidden size, V vocabulary.
 """
@@ -51,6 +50,7 @@ from gamedsl.policies.tree_attention import adopt, arguments
 from gamedsl.policies.writer import Writer
 
 PASS_TOKENS = 1024
+"""The most distinct tokens of a pass, or of a small model the fewest (see `Activations`)."""
 _FILE = "model.safetensors"
 
 
@@ -78,7 +78,7 @@ class FullPolicy(ChunkedPolicy):
         seed: int = 0,
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
-        max_tokens: int = PASS_TOKENS,
+        max_tokens: int | None = None,
         recompute: Recompute = "auto",
         kv_bytes: int | None = None,
         models: int = 1,
@@ -93,9 +93,8 @@ class FullPolicy(ChunkedPolicy):
         )
         self.name = loaded.name
         self.tokenizer = HFTokenizer(loaded.tokenizer)
-        self._wrapped, self._max_tokens = loaded.tokenizer, max_tokens
+        self._wrapped = loaded.tokenizer
         self._by_plan = adopt(loaded.model)
-        self.most_rows = max_tokens
         self._models: dict[str, Any] = {}
         self._writers: dict[str, Writer] = {}
         self._guests: dict[str, Any] = {}
@@ -110,10 +109,12 @@ class FullPolicy(ChunkedPolicy):
             len(decoders[0].layers),
             loaded.model.dtype,
             self.device,
-            pass_tokens=max_tokens,
+            pass_tokens=max_tokens if self._by_plan else max_tokens or PASS_TOKENS,
+            least=PASS_TOKENS,
             recompute=recompute,
             frozen=False,
         )
+        self._max_tokens = self.most_rows = self.activations.pass_tokens
         for layer in (layer for decoder in decoders for layer in decoder.layers):
             self.activations.watch(layer)
         for name, own in self._models.items():

@@ -46,6 +46,7 @@ from gamedsl.policies.trunk import TrunkCache
 from gamedsl.policies.writer import Writer
 
 PASS_TOKENS = 4096
+"""The most distinct tokens of a pass, or of a small model the fewest (see `Activations`)."""
 Packing = Literal["auto", "packed", "padded"]
 _HEAD_ELEMENTS = 2**28  # float32 logits of one chunk: 1 GiB
 _PROBE_TEXTS = ("Is it day?", "Is it night?")
@@ -66,7 +67,7 @@ class HFPolicy(ChunkedPolicy):
         device: str | torch.device | None = None,
         dtype: torch.dtype | None = None,
         packing: Packing = "auto",
-        max_tokens: int = PASS_TOKENS,
+        max_tokens: int | None = None,
         recompute: Recompute = "auto",
         trunk_tokens: int = 65_536,
         kv_bytes: int | None = None,
@@ -78,7 +79,8 @@ class HFPolicy(ChunkedPolicy):
 
         lora: the shape of all adapters; `shapes` have a rank and an alpha for some of them.
         device: CUDA if there is one, else the CPU. dtype of the base weights: float32 on the
-        CPU, bfloat16 on CUDA. max_tokens: distinct tokens of one pass. recompute: keep only
+        CPU, bfloat16 on CUDA. max_tokens: distinct tokens of one pass; None: by what they keep,
+        PASS_TOKENS or more. recompute: keep only
         the adapted layers' inputs for the backward pass, or (auto) where a pass needs it.
         trunk_tokens: prefixes whose trunk
         output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
@@ -112,7 +114,7 @@ class HFPolicy(ChunkedPolicy):
             self._network.before_pass = self.lockstep.passing
         self.activations = self._activations_of(dtype, max_tokens, recompute)
         self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
-        self._max_tokens = max_tokens
+        self._max_tokens = max_tokens = self.activations.pass_tokens
         self.most_rows = _HEAD_ELEMENTS // self._network.vocabulary
         self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)
         self._check_head()
@@ -130,14 +132,16 @@ class HFPolicy(ChunkedPolicy):
         )
 
     def _activations_of(
-        self, dtype: torch.dtype, pass_tokens: int, recompute: Recompute
+        self, dtype: torch.dtype, pass_tokens: int | None, recompute: Recompute
     ) -> Activations:
         """Returns the activations that passes of the adapted layers keep."""
         network = self._network
         adapted = len(network.layers) - self._adapters.first_layer
+        if not network.attends_by_plan:  # a dense mask, whose cost is quadratic
+            pass_tokens = pass_tokens or PASS_TOKENS
         return Activations(
             network.config, adapted, dtype, self.device,
-            pass_tokens=pass_tokens, recompute=recompute,
+            pass_tokens=pass_tokens, least=PASS_TOKENS, recompute=recompute,
         )  # fmt: skip
 
     @property

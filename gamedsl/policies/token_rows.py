@@ -101,8 +101,9 @@ class TokenRows:
         return self._can_pack() and len(ids) <= self._network.window
 
     def _trees(self, rows: Sequence[TokenRow], indices: Sequence[int]) -> list[list[int]]:
-        """Rows that begin alike together. A row joins those before it where that costs less than a
-        pass of its own: it spares what they share, and each looks past all the others."""
+        """Rows that begin alike together. A row joins those before it where that costs no more than
+        a pass of its own. It spares what they share; under a dense mask each looks past all the
+        others."""
         groups: list[list[int]] = []
         used = 0
         last: TokenRow | None = None
@@ -112,8 +113,10 @@ class TokenRows:
             new = alone
             if last is not None and last.adapter == row.adapter:
                 new -= common_prefix(_input(last), _input(row))
-            joined = self._cost(used + new) - self._cost(used)
-            if used + new > self._max_tokens or joined > self._cost(alone) + apart or not groups:
+            joined = self._masked_cost(used + new) - self._masked_cost(used)
+            dearer = joined > self._masked_cost(alone) + apart
+            dearer &= not self._network.attends_by_plan
+            if used + new > self._max_tokens or dearer or not groups:
                 groups.append([])
                 used, new = 0, alone
             groups[-1].append(index)
@@ -145,8 +148,8 @@ class TokenRows:
             paths[at] = list(builder.add(rows[at].adapter, _input(rows[at])))
         return self._run_tree(builder, rows, [paths[at] for at in range(len(rows))])
 
-    def _cost(self, tokens: int) -> int:
-        """Multiplications of a tree: weights, and scores and sums of attention."""
+    def _masked_cost(self, tokens: int) -> int:
+        """Multiplications of a tree under a dense mask: weights, scores and sums of attention."""
         return tokens * self._weights + 2 * tokens**2 * self._width
 
     def _run_tree(

@@ -40,6 +40,11 @@ _SCORES = {"cpu": 2**18, "cuda": 2**24}
 """The most scores of a batch, for one head: few enough for the cache of a processor."""
 
 
+_KEPT = 2**24
+"""The most scores whose masks are kept from layer to layer."""
+_TENSORS = ("row_T", "place_T", "query_GB", "key_GK", "stop_GK")
+
+
 @dataclass(frozen=True)
 class SharedKeys:
     """The keys that every query of [start, stop) sees."""
@@ -58,9 +63,18 @@ class BlockBatch:
     query_GB: torch.Tensor  # the queries again, padding -1
     key_GK: torch.Tensor
     stop_GK: torch.Tensor  # one past the key's last descendant; padding 0
+    kept: dict[torch.dtype, torch.Tensor] | None
 
     def mask(self, dtype: torch.dtype) -> torch.Tensor:
-        """Returns the additive mask [G, 1, B, K]."""
+        """Returns the additive mask [G, 1, B, K], made once for all layers unless a plan's masks
+        are large together."""
+        if self.kept is None:
+            return self._made(dtype)
+        if dtype not in self.kept:
+            self.kept[dtype] = self._made(dtype)
+        return self.kept[dtype]
+
+    def _made(self, dtype: torch.dtype) -> torch.Tensor:
         query_GB1, key_G1K = self.query_GB[:, :, None], self.key_GK[:, None]
         hidden_GBK = (key_G1K > query_GB1) | (query_GB1 >= self.stop_GK[:, None])
         zero = torch.zeros(hidden_GBK.shape, dtype=dtype, device=hidden_GBK.device)
@@ -79,7 +93,7 @@ class TreePlan:
     def to(self, device: torch.device) -> TreePlan:
         """Returns the plan with its index tensors on a device."""
         batches = [
-            BlockBatch(*(tensor.to(device) for tensor in vars(batch).values()))
+            replace(batch, **{name: getattr(batch, name).to(device) for name in _TENSORS})
             for batch in self.batches
         ]
         shared = [
@@ -99,7 +113,9 @@ def plan(depth_N: torch.Tensor, stop_N: torch.Tensor, device: torch.device) -> T
     if _block_cost(whole) <= cost:
         shared, blocks, cost = [], [whole], _block_cost(whole)
     most = _SCORES.get(device.type, _SCORES["cuda"])
-    batches = [_batch(tree, group) for group in _groups(blocks, most)]
+    groups = list(_groups(blocks, most))
+    keeps = sum(_padded(one) * one.keys for one in blocks) <= _KEPT
+    batches = [_batch(tree, group, keeps) for group in groups]
     pieces = [SharedKeys(_slice_of(keys), start, stop) for keys, start, stop in shared]
     return TreePlan(tuple(batches), tuple(pieces), cost).to(device)
 
@@ -255,7 +271,7 @@ def _padded(block: _Block) -> int:
     return next((size for size in _SIZES if size >= queries), queries)
 
 
-def _batch(tree: _Tree, group: list[_Block]) -> BlockBatch:
+def _batch(tree: _Tree, group: list[_Block], keeps: bool) -> BlockBatch:
     size, width = _padded(group[0]), max(block.keys for block in group)
     query_GB = np.full((len(group), size), -1)
     key_GK = np.zeros((len(group), width), dtype=np.int64)
@@ -269,7 +285,10 @@ def _batch(tree: _Tree, group: list[_Block]) -> BlockBatch:
     return BlockBatch(
         torch.from_numpy(query_GB.reshape(-1)[place_T]),
         torch.from_numpy(place_T),
-        *(torch.from_numpy(one.astype(np.int32)) for one in (query_GB, key_GK, stop_GK)),
+        torch.from_numpy(query_GB.astype(np.int32)),
+        torch.from_numpy(key_GK.astype(np.int32)),
+        torch.from_numpy(stop_GK.astype(np.int32)),
+        {} if keeps else None,
     )
 
 

@@ -28,7 +28,7 @@ from gamedsl.policies.generation import (
     all_served,
     served,
 )
-from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
+from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.kv_room import GIB, bytes_per_token, kv_room
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.models import locate
@@ -49,7 +49,7 @@ class VllmPolicy(HFPolicy):
         shapes: Mapping[str, LoraSpec] | None = None,
         seed: int = 0,
         dtype: torch.dtype | None = None,
-        max_tokens: int = PASS_TOKENS,
+        max_tokens: int | None = None,
         recompute: Recompute = "auto",
         kv_bytes: int | None = None,
         models: int = 1,

@@ -677,7 +677,8 @@ class Recipe:
         "auto",
         "the most distinct tokens of one pass forward and backward; the gradients of all passes are"
         " added up, so memory and speed depend on it and results, but for rounding, do not;"
-        " `auto`: 4096, and 1024 where all weights are trained",
+        " `auto`: as many as keep about 1 GB, from 4096 (1024 where all weights are trained) to"
+        " 32768",
         low=1, high=10_000_000, absent="auto",
     )  # fmt: skip
     recompute: Literal["auto", "on", "off"] = setting(

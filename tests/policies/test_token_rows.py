@@ -175,11 +175,13 @@ def test_the_gradient_is_the_same_whatever_the_budget(budget: int, packing: str)
         assert max(passes) <= budget
 
 
-def test_disjoint_rows_become_separate_passes() -> None:
+@pytest.mark.parametrize("masked", [True, False])
+def test_disjoint_rows_become_separate_passes_under_a_mask(masked: bool) -> None:
     """Where each would look past the others for nothing, and rows are long enough to be worth it;
-    those that share a beginning stay together."""
+    those that share a beginning stay together, and by a plan all rows do."""
     rng = random.Random(4)
     policy, sizes = _policy(), []
+    policy._network.attends_by_plan = not masked
     run = policy._network.whole
     policy._network.whole = lambda token, *rest: sizes.append(token.numel()) or run(token, *rest)
 
@@ -189,7 +191,7 @@ def test_disjoint_rows_become_separate_passes() -> None:
     begins = [text(300) for _ in range(4)]
     ends = [begin + text(10) for begin in begins for _ in range(3)]
     policy.token_log_probs([TokenRow("hunter", ids, ((300, 310),)) for ids in ends])
-    assert sizes == [300 + 3 * 9] * 4
+    assert sizes == ([300 + 3 * 9] * 4 if masked else [4 * (300 + 3 * 9)])
 
 
 def test_padded_rows_go_by_length_and_padding_counts() -> None:

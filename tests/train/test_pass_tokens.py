@@ -95,8 +95,8 @@ def test_pass_tokens_applies_to_closed_and_full(
             policy = policy_of(game, recipe_of(game, model=model, **given))
             seen[model, len(given)] = policy.activations.pass_tokens, policy.activations.again(1)
     assert seen == {
-        ("tiny", 0): (4096, False), ("tiny", 2): (70, True),
-        ("small", 0): (1024, False), ("small", 2): (70, True),
+        ("tiny", 0): (32768, False), ("tiny", 2): (70, True),
+        ("small", 0): (32768, False), ("small", 2): (70, True),
     }  # fmt: skip
 
 

@@ -1,0 +1,152 @@
+"""CPU seconds of an update against its distinct tokens, beside those with a dense attention mask.
+
+    python benchmarks/tree_attention.py --out benchmarks/results/tree_attention.json
+
+The prompts are those of games played at random. `tiny` is updated on more and more of them, from
+5,000 to 200,000 distinct tokens: time a token should stay the same. Up to `--dense` tokens the same
+update is measured with the dense mask and the passes of 4,096 tokens that were used before. With
+`--floor`, SmolLM2 is updated on tic-tac-toe and compared with tokens x FLOP a token over the rate
+of a large matrix product in the same run. CPU time is counted, since it is less disturbed by other
+processes than the clock is.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import time
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as `gamedsl train` does
+
+import torch
+from shared import command, keep, machine
+
+import gamedsl
+from gamedsl.policies.base import Query
+from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
+from gamedsl.policies.lora import LoraSpec
+from gamedsl.train.scoring import distinct_tokens
+
+HERE = Path(__file__).parent
+GAMES = ("phantom_tic_tac_toe", "breakthrough", "dots_and_boxes")
+SIZES = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+
+
+def main() -> None:
+    parser = command(__doc__)
+    parser.add_argument("--games", nargs="*", default=GAMES)
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES)
+    parser.add_argument("--dense", type=int, default=100_000, help="most tokens under a mask")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--floor", action="store_true", help="SmolLM2 on tic-tac-toe as well")
+    args = parser.parse_args()
+    torch.set_num_threads(args.threads)
+    told = machine(f"{args.threads} threads", f"torch {torch.__version__}")
+    found: dict[str, Any] = {"machine": told, "model": "tiny"}
+    print(told)
+    for name in args.games:
+        found[name] = growth(name, args.sizes, args.dense)
+    if args.floor:
+        found["floor"] = floor()
+    keep(found, args.out)
+
+
+def growth(name: str, sizes: tuple[int, ...], dense: int) -> dict[str, Any]:
+    """Seconds by tokens, with a plan and with a mask."""
+    policy = HFPolicy("tiny")
+    masked = HFPolicy("tiny", max_tokens=PASS_TOKENS)
+    masked._network.attends_by_plan = False
+    rows: list[dict[str, float]] = []
+    for queries in growing(policy, gamedsl.load(HERE / f"{name}.yaml"), sizes):
+        row: dict[str, float] = {
+            "prompts": len(queries),
+            "tokens": distinct_tokens(policy, queries),
+            "seconds": seconds(policy, queries),
+        }
+        line = f"{name}: {row['prompts']:,} prompts, {row['tokens']:,} tokens: "
+        line += f"{row['seconds']:.2f} s, {row['seconds'] / row['tokens'] * 1e6:.0f} us a token"
+        if row["tokens"] <= dense:
+            row["masked"] = seconds(masked, queries)
+            line += f"; masked {row['masked']:.2f} s, {row['masked'] / row['seconds']:.1f} times"
+        rows.append(row)
+        print(line, flush=True)
+    each = [row["seconds"] / row["tokens"] for row in rows]
+    print(f"  the dearest token costs {max(each) / min(each):.2f} times the cheapest")
+    return {"rows": rows, "spread": max(each) / min(each)}
+
+
+def growing(policy: HFPolicy, game: Any, sizes: tuple[int, ...]) -> Any:
+    """Yields the distinct prompts of more and more random games, when they reach each size."""
+    queries: dict[Query, None] = {}
+    rng, env = random.Random(0), game.env(tokenizer=policy.tokenizer)
+    wanted, counted = list(sizes), 0
+    for seed in range(1_000_000):
+        episode = env.reset(seed=seed)
+        while episode.decisions:
+            decisions = episode.decisions
+            queries.update(
+                (Query(one.messages, tuple(one.labels), "shared"), None) for one in decisions
+            )
+            episode.step({one.seat: rng.choice(one.labels) for one in decisions})
+        if len(queries) < 1.05 * counted:
+            continue
+        counted = len(queries)
+        if distinct_tokens(policy, list(queries)) >= wanted[0]:
+            yield list(queries)
+            wanted.pop(0)
+            if not wanted:
+                return
+
+
+def seconds(policy: HFPolicy, queries: list[Query], repeats: int = 1) -> float:
+    """CPU seconds of a pass forward and backward, the best of a few."""
+    weights = [torch.linspace(-1, 1, len(query.labels)) for query in queries]
+    found = []
+    for _ in range(repeats):
+        start = time.process_time()
+        policy.backward(queries, weights)
+        found.append(time.process_time() - start)
+    return min(found)
+
+
+def floor() -> dict[str, Any]:
+    """SmolLM2's update with ten adapted layers, of which what lies below is kept, against its
+    floor: each distinct token goes forward through the adapted layers, and back by its inputs."""
+    policy = HFPolicy("smollm2-135m", lora=LoraSpec(layers=10))
+    queries = next(growing(policy, gamedsl.load("tic_tac_toe"), (27_876,)))
+    policy.log_probs(queries)  # fills the trunk's cache, as a run's first step does
+    took, rate, tokens = (
+        seconds(policy, queries, 2),
+        matmul_rate(),
+        distinct_tokens(policy, queries),
+    )
+    weights = sum(
+        layer.weight.numel()
+        for block in policy._network.layers[-10:]
+        for layer in block.modules()
+        if isinstance(layer, torch.nn.Linear)
+    )
+    least = tokens * 4 * weights / rate
+    print(
+        f"tic_tac_toe on SmolLM2: {len(queries)} prompts, {tokens:,} tokens: {took:.1f} s, "
+        f"{took / least:.2f} times the floor of {least:.1f} s at {rate / 1e9:.0f} GFLOP/s"
+    )
+    return {"prompts": len(queries), "tokens": tokens, "seconds": took, "floor": least,
+            "gflops": rate / 1e9, "ratio": took / least}  # fmt: skip
+
+
+def matmul_rate() -> float:
+    """FLOP a CPU second of the best of a few large float32 matrix products."""
+    best = 0.0
+    a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
+    for _ in range(8):
+        start = time.process_time()
+        a @ b
+        best = max(best, 2 * 2048**3 / (time.process_time() - start))
+    return best
+
+
+if __name__ == "__main__":
+    main()
