@@ -71,7 +71,8 @@ def _own(prefix: str, **_: object) -> Iterable[str]:
 def _files(prefix: str, endings: tuple[str, ...]) -> Iterable[str]:
     from argcomplete.completers import FilesCompleter
 
-    return FilesCompleter(endings)(prefix)
+    found: list[str] = FilesCompleter(endings)(prefix)
+    return found
 
 
 def _settings(prefix: str, **_: object) -> Iterable[str]:
@@ -80,7 +81,7 @@ def _settings(prefix: str, **_: object) -> Iterable[str]:
     from gamedsl.recipe.table import Recipe
 
     known = {spec.name: spec for spec in specs(Recipe)}
-    key, equals, _ = prefix.partition("=")
+    key, equals, _word = prefix.partition("=")
     if not equals:
         return [f"{name}=" for name in known]
     if key not in known:
@@ -114,9 +115,9 @@ def _templates(**_: object) -> Iterable[str]:
 
 
 def _tags(**_: object) -> Iterable[str]:
-    from gamedsl.commands.games import known_tags
+    from gamedsl.commands.games import tag_meanings
 
-    return known_tags()
+    return tag_meanings()
 
 
 def _methods(**_: object) -> Iterable[str]:

@@ -12,6 +12,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
 from textwrap import dedent, fill

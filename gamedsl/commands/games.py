@@ -92,13 +92,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="list the games that have this tag; may be repeated",
     )  # fmt: skip
     parser.add_argument("--format", choices=("text", "json"), default="text")
-    tags = known_tags()
+    tags = tag_meanings()
     width = max(map(len, tags))
     rows = "\n".join(f"  {tag:<{width}}  {meaning}" for tag, meaning in tags.items())
     parser.epilog = f"tags, with the number of seats, such as 2-seats:\n{rows}"
 
 
-def known_tags() -> dict[str, str]:
+def tag_meanings() -> dict[str, str]:
     """Returns the tags that do not depend on a game, each with its meaning."""
     return {tag: theme.title for tag, theme in THEMES.items()} | FEATURES | {"own": "not shipped"}
 
