@@ -48,7 +48,7 @@ def _add_completer(command: str, action: argparse.Action) -> None:
     """Has the values of an argument completed that are more than a list of choices."""
     complete = _COMPLETERS.get((command, action.dest)) or _COMPLETERS.get(("", action.dest))
     if complete is not None and action.choices is None:
-        action.completer = complete  # by this name argcomplete finds it
+        vars(action)["completer"] = complete  # by this name argcomplete finds it
 
 
 def _games(prefix: str, **_: object) -> Iterable[str]:

@@ -104,6 +104,6 @@ def test_all_commands_can_be_completed() -> None:
 def test_a_missing_library_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "argcomplete", None)
+    monkeypatch.setitem(sys.modules, "argcomplete.shell_integration", None)
     assert cli.main(["completion", "bash"]) == 2
     assert "[completion]" in capsys.readouterr().err

@@ -63,7 +63,7 @@ def test_watch_follows_files(tmp_path: Path) -> None:
     try:
         terminal.wait_for("Ctrl-C ends", 1)
         assert "mine.yaml: ok" in terminal.text
-        assert "watching 2 files" in terminal.text
+        assert "watching 4 files" in terminal.text  # a protocol and rewards are used
         assert terminal.text.startswith("\x1b[2J")
         base.write_text(BASE.replace("payoffs: 0", "payoffs: wibble"))
         mine.write_text(GOOD.replace("payoffs: 1", "payoffs: wobble"))
