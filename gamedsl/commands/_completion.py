@@ -71,7 +71,8 @@ def _own(prefix: str, **_: object) -> Iterable[str]:
 def _files(prefix: str, endings: tuple[str, ...]) -> Iterable[str]:
     from argcomplete.completers import FilesCompleter
 
-    return FilesCompleter(endings)(prefix)
+    found: list[str] = FilesCompleter(endings)(prefix)
+    return found
 
 
 def _settings(prefix: str, **_: object) -> Iterable[str]:
