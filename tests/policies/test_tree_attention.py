@@ -12,13 +12,14 @@ from typing import Any
 
 import pytest
 import torch
+import transformers
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from gamedsl.policies import tree_attention as module
 from gamedsl.policies import tree_plan
 from gamedsl.policies.prefix_tree import Nodes, TreeBuilder
-from gamedsl.policies.random_models import build_small, build_tiny
+from gamedsl.policies.random_models import build_small, build_tiny, made
 from gamedsl.policies.tree_attention import adopt, arguments, tree_attention
 from gamedsl.policies.tree_plan import TreePlan, plan
 
@@ -275,6 +276,28 @@ def test_models_of_ours_are_adopted(build: Callable[[], tuple[Any, Any]]) -> Non
             for one, by in ((model, not dropped), (plain, False))
         ]  # fmt: skip
         assert_near(hidden[:1], hidden[1:], 1e-5)
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(
+    ("family", "adopted"), [("Qwen3", True), ("Mixtral", True), ("Olmo2", True), ("Gemma2", False)]
+)
+def test_other_families_agree_with_the_mask_or_keep_it(family: str, adopted: bool) -> None:
+    config = getattr(transformers, f"{family}Config")(
+        vocab_size=300, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
+        num_attention_heads=4, num_key_value_heads=2, head_dim=8, pad_token_id=0,
+    )  # fmt: skip
+    model = made(getattr(transformers, f"{family}ForCausalLM"), config, 0).eval()
+    assert adopt(model) == adopted
+    tree = prompts(8, rules=40)
+    hidden = [
+        model.get_decoder()(
+            input_ids=tree.token_N[None], position_ids=tree.depth_N[None], use_cache=False,
+            **arguments(tree, by_plan_, torch.float32, CPU),
+        ).last_hidden_state
+        for by_plan_ in (adopted, False)
+    ]  # fmt: skip
+    assert_near(hidden[:1], hidden[1:], 1e-5)
 
 
 @pytest.mark.parametrize("attention", ["eager", "sdpa"])
