@@ -130,7 +130,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if "_ARGCOMPLETE" in os.environ:
             from gamedsl.commands._completion import answer
 
-            answer()
+            answer(COMMANDS, configured)
     arguments = list(sys.argv[1:] if argv is None else argv)
     skip_last_collection()
     try:

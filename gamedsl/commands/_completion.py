@@ -9,36 +9,38 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 VARIABLE = "_ARGCOMPLETE"
 """The environment variable by which the shell asks."""
 
 Complete = Callable[..., Iterable[str]]
+Configure = Callable[[str, argparse.ArgumentParser], object]
 
 
-def answer() -> None:
+def answer(commands: Mapping[str, str], configure: Configure) -> None:
     """Writes what may follow on the shell's line, and ends the process. Returns where the library
-    is missing."""
+    is missing. `configure` gives a parser the arguments of a command."""
     try:
         from argcomplete import autocomplete
     except ImportError:
         return
     words = os.environ.get("COMP_LINE", "").split()
-    autocomplete(parser_of(words[1] if len(words) > 1 else ""), always_complete_options=True)
+    parser = parser_of(words[1] if len(words) > 1 else "", commands, configure)
+    autocomplete(parser, always_complete_options=True)
 
 
-def parser_of(name: str) -> argparse.ArgumentParser:
+def parser_of(
+    name: str, commands: Mapping[str, str], configure: Configure
+) -> argparse.ArgumentParser:
     """Returns a parser that knows all commands, and of the named one its arguments."""
-    from gamedsl.cli import COMMANDS, configured
-
     whole = argparse.ArgumentParser(prog="gamedsl")
     whole.add_argument("-V", "--version", action="store_true", help="what is installed")
-    commands = whole.add_subparsers(dest="command")
-    for command, about in COMMANDS.items():
-        parser = commands.add_parser(command, help=about)
+    parsers = whole.add_subparsers(dest="command")
+    for command, about in commands.items():
+        parser = parsers.add_parser(command, help=about)
         if command == name:
-            configured(command, parser)
+            configure(command, parser)
             for action in parser._actions:
                 _add_completer(command, action)
     return whole

@@ -98,7 +98,7 @@ def test_all_commands_can_be_completed() -> None:
     from gamedsl.commands._completion import parser_of
 
     for name in cli.COMMANDS:
-        parser_of(name)
+        parser_of(name, cli.COMMANDS, cli.configured)
 
 
 def test_a_missing_library_is_named(

@@ -143,8 +143,7 @@ let:
       twice :  2*pay   # doubled
       half: '2 * pay'
 turns:
-- {role: all, choose: move, from: [go, stay], about: "What now, at last and \
-for ever?", seen_by: all}
+- {role: all, choose: move, from: [go, stay], about: "What now, at last or ever?", seen_by: all}
 -   do:   x=1;add -1 to   seen
     if: not(move.ann==go)and  move.bob!= go
 # of the end
@@ -176,8 +175,7 @@ let:
   twice: 2 * pay       # doubled
   half: 2 * pay
 turns:
-  - {role: all, choose: move, from: [go, stay], about: "What now, at last and for ever?",
-     seen_by: all}
+  - {role: all, choose: move, from: [go, stay], about: "What now, at last or ever?", seen_by: all}
   - do: x = 1; add -1 to seen
     if: not (move.ann == go) and move.bob != go
 # of the end

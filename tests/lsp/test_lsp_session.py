@@ -86,7 +86,19 @@ async def _session(folder: Path) -> None:
     assert place.uri == (folder / "base.yaml").as_uri()
     assert place.range.start.line == 2
 
-    assert await change(3, GAME.replace("max(pric, extra)", '"open')) != []
+    messy = GAME.replace("max(pric, extra)", "max( price,extra )   # 💡 most")
+    assert await change(3, messy) == []
+    edits = await client.text_document_formatting_async(
+        lsp.DocumentFormattingParams(document, lsp.FormattingOptions(4, False))
+    )
+    assert edits
+    (edit,) = edits
+    assert edit.new_text == "payoffs: max(price, extra)    # 💡 most\n"
+    assert edit.range == lsp.Range(lsp.Position(3, 0), lsp.Position(4, 0))
+    assert await change(4, GAME.replace("max(pric, extra)", '"open')) != []
+    assert not await client.text_document_formatting_async(
+        lsp.DocumentFormattingParams(document, lsp.FormattingOptions(4, False))
+    )
     items = await client.text_document_completion_async(
         lsp.CompletionParams(document, lsp.Position(3, 10))
     )
