@@ -21,6 +21,9 @@ with running.needed("verifiers"):
 
     from gamedsl.export.verifiers import Deal, DealData, environment
 
+QUICK = ("kuhn_poker", "ultimatum", "stag_hunt", "guess_in_words")
+"""Games whose fifty plays take seconds; those of the others take a minute or two each."""
+
 
 @pytest.fixture
 def server() -> Iterator[ScriptedServer]:
@@ -84,7 +87,9 @@ def check(ours: Play, episode: Any) -> None:
         assert metrics.get("payoff") == (None if paid is None else float(paid))
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [n if n in QUICK else pytest.param(n, marks=pytest.mark.slow) for n in NAMES]
+)
 def test_plays_agree_with_the_runtime(
     name: str, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
