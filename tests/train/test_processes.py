@@ -19,6 +19,7 @@ from gamedsl.train.errors import TrainError
 from gamedsl.train.processes import Agreement
 from tests.policies.process_threads import in_processes
 from tests.train.nearness import near
+from tests.train.running_processes import children_of
 
 STEPS = 5
 CLOSED = ("stag_hunt", "--set", "method=grpo", "--set", "games=64")
@@ -102,17 +103,12 @@ def test_a_killed_run_goes_on_with_another_number_of_processes(tmp_path: Path) -
             assert time.monotonic() < deadline
             assert running.poll() is None
             time.sleep(0.02)
-        os.kill(_children(running.pid)[1], signal.SIGKILL)
+        os.kill(children_of(running.pid)[1], signal.SIGKILL)
         assert running.wait(300) != 0
     done = len(_metrics(killed))
     _train(3, "--resume", str(killed), "--format", "concise")
     assert done < len(_metrics(killed))
     _check_equal(tmp_path / "whole", killed)
-
-
-def _children(pid: int) -> list[int]:
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True)
-    return sorted(int(line) for line in found.stdout.split())
 
 
 @pytest.mark.slow

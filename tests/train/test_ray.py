@@ -6,7 +6,6 @@ import importlib.util
 import os
 import random
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,6 +27,7 @@ from gamedsl.train.runfolder import create
 from gamedsl.train.sessions import writer
 from tests.train.in_words import opened, recipe_of, steps_of
 from tests.train.nearness import near
+from tests.train.running_processes import called
 from tests.train.test_training_in_words import PAIR
 
 # PEFT itself asks transformers for a name that transformers has deprecated.
@@ -214,9 +214,6 @@ def _kill(done: threading.Event, rng: random.Random, times: int) -> None:
     for _ in range(times):
         if done.wait(rng.uniform(1.0, 5.0)):
             return
-        found = subprocess.run(
-            ["pgrep", "-f", "ray::Writer"], capture_output=True, text=True, check=False
-        )
-        if pids := [int(line) for line in found.stdout.split()]:
+        if pids := called("ray::Writer"):
             os.kill(rng.choice(pids), signal.SIGKILL)
             time.sleep(0.1)
