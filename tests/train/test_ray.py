@@ -7,7 +7,6 @@ import os
 import random
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -194,7 +193,9 @@ class TestCluster:
         policy = opened(game, recipe)
         run = create(game, recipe, tmp_path / "ray", {}, policy.tokenizer, 1)
         done = threading.Event()
-        killer = threading.Thread(target=_kill, args=(done, random.Random(5), 10))
+        assert isinstance(policy, RayPolicy)
+        given = done, policy.workers, random.Random(5), 10
+        killer = threading.Thread(target=_kill, args=given)
         killer.start()
         try:
             assert train(game, recipe, run, policy).finished
@@ -209,11 +210,15 @@ class TestCluster:
         assert any(step["loss"] for step in steps)
 
 
-def _kill(done: threading.Event, rng: random.Random, times: int) -> None:
-    """Kills workers at random moments."""
-    for _ in range(times):
-        if done.wait(rng.uniform(1.0, 5.0)):
+def _kill(done: threading.Event, workers: Workers, rng: random.Random, times: int) -> None:
+    """Kills a worker at random moments, each time when both are there again."""
+    for kills in range(times):
+        while True:
+            loaded = set(called("ray::Writer")) - set(called("ray::Writer.__init__"))
+            if workers.lost == kills and len(loaded) > 1:
+                break
+            if done.wait(0.1):
+                return
+        if done.wait(rng.uniform(0.1, 1.5)):
             return
-        if pids := called("ray::Writer"):
-            os.kill(rng.choice(pids), signal.SIGKILL)
-            time.sleep(0.1)
+        os.kill(rng.choice(sorted(loaded)), signal.SIGKILL)
