@@ -76,8 +76,7 @@ PASSES: tuple[Pass, ...] = (
         "reachable", reachability.CLAIM, ("GD0473", "GD0474", "GD0475"),
         reachability.check_reachability,
     ),
-    Pass("read", unused_names.CLAIM, ("GD0476",), by_rules(unused_names.check_all_read)),
-    Pass("written", unused_names.WRITTEN, ("GD0477",), by_rules(unused_names.check_all_written)),
+    Pass("read", unused_names.CLAIM, ("GD0476", "GD0477"), by_rules(unused_names.check_declared)),
     Pass(
         "labels", "every option has one label, which is a reply and no other option's",
         ("GD0501", "GD0502", "GD0503", "GD0505", "GD0506", "GD0507"),

@@ -26,8 +26,13 @@ from gamedsl.ir.statements import Assign, write_of
 from gamedsl.ir.types import Bag, Grid, List, PerSeat, PerValue, Set, Type
 from gamedsl.prompting.template_syntax import Broken, parse
 
-CLAIM = "everything declared under `let` and `state` is read"
-WRITTEN = "every state variable that is read is written by some step"
+CLAIM = "everything declared under `let` and `state` is read, and state is written"
+
+
+def check_declared(ir: GameIR, problems: Problems) -> None:
+    """GD0476 and GD0477: each name is read, and each state variable that is read is written."""
+    check_all_read(ir, problems)
+    check_all_written(ir, problems)
 
 
 def check_all_read(ir: GameIR, problems: Problems) -> None:
