@@ -126,9 +126,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if argv is None:  # the process is ours, so its imports are too
         keep_bytecode()
         if "_ARGCOMPLETE" in os.environ:
-            from gamedsl.commands._completion import answer
-
-            answer(COMMANDS, configured)
+            import_module("gamedsl.commands._completion").answer(COMMANDS, configured)
     arguments = list(sys.argv[1:] if argv is None else argv)
     skip_last_collection()
     try:
