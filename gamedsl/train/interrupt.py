@@ -48,6 +48,10 @@ class Interrupt:
         """Whether a signal came, in this process or in another."""
         return self._agree(self._asked_at is not None)
 
+    def ask(self) -> None:
+        """Asks as a signal does."""
+        self._asked_at = time.monotonic()
+
     @property
     def overdue(self) -> bool:
         """Whether calls to endpoints are to be given up."""

@@ -158,7 +158,8 @@ class StopAfter:
     def start(self, record) -> None: ...
 
     def step(self, record) -> None:
-        self.interrupt.asked = record["step"] >= self._step
+        if record["step"] >= self._step:
+            self.interrupt.ask()
 
     def end(self, record) -> None: ...
 

@@ -224,7 +224,8 @@ class _StopInWarmUp:
         self.interrupt = Interrupt()
 
     def warm_up(self, record) -> None:
-        self.interrupt.asked = record["epoch"] == 2
+        if record["epoch"] == 2:
+            self.interrupt.ask()
 
     def start(self, record) -> None:
         raise AssertionError("nothing starts")

@@ -228,7 +228,8 @@ class _StopInWarmUp:
         self.interrupt = Interrupt()
 
     def warm_up(self, record: dict[str, Any]) -> None:
-        self.interrupt.asked = record["epoch"] == 2
+        if record["epoch"] == 2:
+            self.interrupt.ask()
 
     def start(self, record: dict[str, Any]) -> None:
         raise AssertionError("nothing starts")
