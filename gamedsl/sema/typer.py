@@ -432,6 +432,9 @@ class Typer:
             items = worth if _have_one_type(worth) else items
         for item in items:
             joined = join(inner, item.type)
+            if joined is None and self.context.offers:
+                both = self.options_of_both(List(inner), List(item.type))
+                joined = None if both is None else element(both)
             if joined is None:
                 self.problems.add(
                     "GD0305",

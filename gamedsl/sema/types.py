@@ -599,7 +599,11 @@ class Types:
         place = self.names.place(guess) if guess else None
         otherwise = "known: " + ", ".join([*known, *WORDS])
         if text == OTHERS:
-            otherwise, guess = "`others` are those of who says something: write it in `read`", None
+            otherwise = (
+                "for a text to each of the others write `read: {per: others, of: text(80)}`; for "
+                "one of them write `role`, and say in `valid` that it is not `me`"
+            )
+            guess = None
         declared = self.names.declared.get(text)
         if declared is not None:
             what, use = kind_of(declared)

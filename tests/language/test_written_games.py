@@ -1,5 +1,5 @@
-"""Word games that were written from docs/language.md alone, played by scripts: their payoffs are
-recomputed, and what is hidden makes no difference to the prompts of others."""
+"""Games that were written from docs/language.md alone, most of them in words, played by scripts:
+their payoffs are recomputed, and what is hidden makes no difference to the prompts of others."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def play(episode: Episode, answer: Callable[[Decision], Reply]) -> list[tuple[st
 def test_written_games_are_without_problems(name: str) -> None:
     result = compile_file(FOLDER / f"{name}.yaml")
     assert result.diagnostics == []
-    assert {proof.grade for proof in result.proofs} <= {"proved", "sampled"}
+    assert {proof.grade for proof in result.proofs} <= {"proved", "sampled", "enumerated"}
 
 
 class Liar:
@@ -291,3 +291,108 @@ def test_equal_parts_are_not_said_to_differ() -> None:
     asked = load("odd_one_in").env().reset(seed=1).decisions[0]
     assert "no two the same" not in asked.messages[0][1]
     assert "insider, each of these to one player at most" in asked.messages[0][1]
+
+
+CREW = ("ann", "bob", "cal")
+
+
+def told(text: str, what: str) -> str:
+    """Returns what a prompt tells of a value by its title."""
+    return text.rpartition(f"{what}: ")[2].partition("\n")[0].rstrip(".")
+
+
+def test_lighthouse_pays_a_landing_less_the_hints() -> None:
+    env, paid = load("lighthouse").env(), set()
+    for seed in range(100):
+        draw, chosen = Random(seed), dict[str, list[str]]()
+
+        def answer(decision: Decision, draw: Random = draw, chosen=chosen) -> Reply:
+            pick = draw.choice(decision.legal)
+            chosen.setdefault(decision.seat, []).append(pick)
+            return Action(pick)
+
+        episode = env.reset(seed=seed)
+        prompts = play(episode, answer)
+        safe = told(prompts[0][2], "safe").replace("side ", "").replace("depth ", "")
+        side, depth = safe.replace(", ", ",").split(",")
+        assert set(chosen["keeper"]) <= {"silence", side, depth}
+        hints = sum(hint != "silence" for hint in chosen["keeper"])
+        landed = chosen["left"] == chosen["right"] == [f"{side},{depth}"]
+        assert set(episode.payoffs.values()) == {6 * landed - hints}
+        assert all(
+            "\nsafe: " not in text and not text.startswith("safe: ")
+            for seat, _, text in prompts
+            if seat != "keeper"
+        )
+        paid.add(hints)
+    assert paid == {0, 1, 2}
+
+
+def test_vault_pays_for_the_code_and_the_tools() -> None:
+    env, paid = load("vault").env(), set()
+    for seed in range(60):
+        draw, digits = Random(seed), dict[str, str]()
+        lent = {seat: draw.choice([CREW[0], CREW[0], CREW[0], CREW[1]]) for seat in CREW}
+        honest, words = draw.random() < 0.5, list[tuple[str, str, str]]()
+
+        def answer(
+            decision: Decision, lent=lent, honest=honest, digits=digits, words=words
+        ) -> Reply:
+            seat, text = decision.seat, "\n".join(t for _, t in decision.messages)
+            digits.setdefault(seat, told(text, f"digit for {seat}"))
+            match decision.step:
+                case "word":
+                    to = CREW[1] if seat == CREW[0] else CREW[0]
+                    words.append((seat, to, f"{seat} to {to} alone"))
+                    return dumps({"to": to, "text": words[-1][2]})
+                case "lend":
+                    return Action(lent[seat])
+                case _:
+                    code = [int(digits[each]) for each in CREW]
+                    return dumps(dict(zip("abc", code if honest else [0, 0, 0], strict=True)))
+
+        episode = env.reset(seed=seed)
+        prompts = play(episode, answer)
+        right = honest or set(digits.values()) == {"0"}
+        amount = 3 * right + (set(lent.values()) == {CREW[0]})
+        assert episode.payoffs == dict.fromkeys(CREW, amount)
+        for author, to, word in words:
+            assert {seat for seat, _, text in prompts if word in text} <= {author, to}
+        paid.add(amount)
+    assert {0, 1, 3, 4} == paid
+
+
+def test_committee_pays_by_plan_and_accusation() -> None:
+    env, seats = load("committee").env(), [f"member_{number}" for number in range(1, 5)]
+    for seed in range(60):
+        draw = Random(seed)
+        votes = {seat: draw.choice(["harbour", "tower", "garden"]) for seat in seats}
+        accused = {seat: draw.choice([s for s in seats if s != seat]) for seat in seats}
+
+        def answer(decision: Decision, votes=votes, accused=accused) -> Reply:
+            match decision.step:
+                case "vote":
+                    return Action(votes[decision.seat])
+                case "accuse":
+                    return Action(accused[decision.seat])
+                case _:
+                    return f"{decision.step} of {decision.seat}"
+
+        episode = env.reset(seed=seed)
+        prompts = play(episode, answer)
+        first = {seat: text for seat, step, text in prompts if step == "speech"}
+        (mole,) = (
+            seat for seat, text in first.items() if "\nbad: " in text or text.startswith("bad")
+        )
+        bad = told(first[mole], "\nbad")
+        plan = [
+            v
+            for v, n in Counter(votes.values()).items()
+            if n == max(Counter(votes.values()).values())
+        ]
+        suspects = Counter(accused.values())
+        caught = [s for s, n in suspects.items() if n == max(suspects.values())] == [mole]
+        gain = (2 if plan == [bad] else -1) - caught
+        assert episode.payoffs == {seat: gain if seat == mole else -gain for seat in seats}
+        for seat, _, text in prompts:
+            assert not any(f"note of {other}" in text for other in seats if other != seat)
