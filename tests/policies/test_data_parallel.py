@@ -148,7 +148,7 @@ def test_entropies_of_tokens(size: int) -> None:
 
 
 @SIZES
-def test_conversations_go_on_in_the_same_order_in_all_processes(size: int) -> None:
+def test_conversations_keep_one_order_in_all_processes(size: int) -> None:
     first = [Request((("user", f"Game {n // 2}"),), NAMES[n % 2], 3 + n, seed=n) for n in range(7)]
 
     def act(policy: Writing) -> tuple[list[int], dict[int, Generated]]:
@@ -191,7 +191,7 @@ def test_each_process_writes_a_part() -> None:
     assert in_processes(3, act) == [2, 2, 2]
 
 
-def test_an_error_in_one_process_is_raised_in_all() -> None:
+def test_error_of_one_process_is_raised_in_all() -> None:
     good = Request((("user", "Short"),), "hunter", 3)
     long = Request((("user", "word " * 5000),), "hunter", 3)
 
