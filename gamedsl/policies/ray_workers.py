@@ -48,7 +48,7 @@ _Weights = dict[str, dict[str, "torch.Tensor"]]
 
 
 class Written(NamedTuple):
-    """The result of a worker's call: replies that ended, by number, the version of its adapters, and
+    """The result of a call: replies that ended, by number, the version of its adapters, and
     its scores of the probe where it has just loaded them, by adapter."""
 
     replies: list[tuple[int, Generated]]
