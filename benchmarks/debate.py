@@ -31,12 +31,12 @@ from gamedsl.players.runs import run_player
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.metrics import reply_metrics
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import open_run
-from gamedsl.train.seats import assign_seats
-from gamedsl.train.sessions import Sessions, writer
-from gamedsl.train.trajectories import Trajectory
+from gamedsl.training.metrics import reply_metrics
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import open_run
+from gamedsl.training.seats import assign_seats
+from gamedsl.training.sessions import Sessions, writer
+from gamedsl.training.trajectories import Trajectory
 
 GAME, MODEL, RUN = "games/debate_by_rule.yaml", "smollm2-135m", Path("runs/debate")
 

@@ -40,12 +40,12 @@ from gamedsl.policies.generation import Request, TokenRow, join_turns
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.recipe.resolve import override, resolve
-from gamedsl.train.dry_run import memory_in, scored, spoken
-from gamedsl.train.engine import open_policy
-from gamedsl.train.information_sets import decisions_of
-from gamedsl.train.loop import train
-from gamedsl.train.runfolder import create
-from gamedsl.train.scoring import distinct_tokens
+from gamedsl.training.dry_run import memory_in, scored, spoken
+from gamedsl.training.engine import open_policy
+from gamedsl.training.information_sets import decisions_of
+from gamedsl.training.loop import train
+from gamedsl.training.runfolder import create
+from gamedsl.training.scoring import distinct_tokens
 
 MINUTES = 8
 SHAPES: dict[str, dict[str, int]] = {

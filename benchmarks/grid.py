@@ -58,9 +58,9 @@ def measure(grid: Grid, settings: Mapping[str, Any], seed: int) -> dict[str, flo
     import gamedsl
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import override, resolve
-    from gamedsl.train.engine import open_policy
-    from gamedsl.train.loop import train
-    from gamedsl.train.runfolder import create
+    from gamedsl.training.engine import open_policy
+    from gamedsl.training.loop import train
+    from gamedsl.training.runfolder import create
 
     given = {**grid.shared, **settings, "seed": seed, "checkpoint_every": grid.shared["steps"],
              "transcripts_every": grid.shared["steps"]}  # fmt: skip

@@ -31,9 +31,9 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Episode
-from gamedsl.train.engine import open_policy
-from gamedsl.train.loop import train
-from gamedsl.train.runfolder import create
+from gamedsl.training.engine import open_policy
+from gamedsl.training.loop import train
+from gamedsl.training.runfolder import create
 
 GAME = "stag_hunt"
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")

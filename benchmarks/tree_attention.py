@@ -27,7 +27,7 @@ import gamedsl
 from gamedsl.policies.base import Query
 from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
 from gamedsl.policies.lora import LoraSpec
-from gamedsl.train.scoring import distinct_tokens
+from gamedsl.training.scoring import distinct_tokens
 
 HERE = Path(__file__).parent
 GAMES = ("phantom_tic_tac_toe", "breakthrough", "dots_and_boxes")

@@ -13,9 +13,7 @@ The names below are the public interface; they are imported when first used, so 
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -131,26 +129,6 @@ def games() -> dict[str, str]:
     from gamedsl.sema.library import abouts_of_games
 
     return abouts_of_games()
-
-
-class _CallablePackage(ModuleType):
-    """`gamedsl.train`, the package: it takes the place of the function of its name when Python
-    imports it, and so can be called like it."""
-
-    __call__ = staticmethod(train)
-    __wrapped__ = staticmethod(train)  # whose signature and help are shown
-
-
-class _PublicNames(ModuleType):
-    """This module, in which `train` can be called, whatever was imported."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        if name == "train" and isinstance(value, ModuleType):
-            value.__class__ = _CallablePackage
-        super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _PublicNames
 
 
 def __dir__() -> list[str]:

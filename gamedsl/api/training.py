@@ -26,8 +26,8 @@ from gamedsl.recipe.resolve import override
 if TYPE_CHECKING:
     from gamedsl.diagnostics import Diagnostic
     from gamedsl.ir.game import Setting
-    from gamedsl.train.loop import Observer
-    from gamedsl.train.runfolder import RunFolder
+    from gamedsl.training.loop import Observer
+    from gamedsl.training.runfolder import RunFolder
 
 
 _PLACE = "settings"
@@ -144,14 +144,14 @@ def _going_on(folder: Path, addresses: Collection[str], **arguments: Any) -> str
 
 def _threads() -> int:
     """Returns the number of threads that torch uses in this process."""
-    from gamedsl.train.engine import set_threads
+    from gamedsl.training.engine import set_threads
 
     return set_threads(None)
 
 
 def _use(threads: int) -> None:
     """Gives torch back the threads that its user had chosen."""
-    from gamedsl.train.engine import set_threads
+    from gamedsl.training.engine import set_threads
 
     set_threads(threads)
 
@@ -168,7 +168,7 @@ def _watch(job: TrainingJob, folder: RunFolder, stack: ExitStack) -> Sequence[Ob
     """Opens the screen: a live panel on a terminal, and one line a step in a notebook."""
     from rich.console import Console
 
-    from gamedsl.train.screen import Screen
+    from gamedsl.training.screen import Screen
 
     console = Console(file=sys.stdout, highlight=False)
     if console.is_jupyter:  # there a line cannot be redrawn

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.collector import collector_paused
 from gamedsl.diagnostics import CompileError, Problems
-from gamedsl.train.errors import TrainError
+from gamedsl.training.errors import TrainError
 
 if TYPE_CHECKING:
     from gamedsl.analysis.proof import Proof
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from gamedsl.policies.generation import Writing
     from gamedsl.recipe.table import Recipe
     from gamedsl.runtime import Game
-    from gamedsl.train.loop import Observer, Outcome
-    from gamedsl.train.methods.base import Record
-    from gamedsl.train.runfolder import RunFolder
-    from gamedsl.train.seats import SeatAssignment
+    from gamedsl.training.loop import Observer, Outcome
+    from gamedsl.training.methods.base import Record
+    from gamedsl.training.runfolder import RunFolder
+    from gamedsl.training.seats import SeatAssignment
 
 Watch = Callable[["TrainingJob", "RunFolder", ExitStack], "Sequence[Observer]"]
 """Opens the observers of a run, which the stack closes."""
@@ -83,7 +83,7 @@ def new_job(
     listener = listener or Listener()
     with collector_paused():
         if out is not None:
-            from gamedsl.train.runfolder import require_room
+            from gamedsl.training.runfolder import require_room
 
             require_room(out)
         game, proofs = read_game(file, params, listener)
@@ -105,7 +105,7 @@ def resumed_job(
     """
     from gamedsl.recipe.resolve import override
     from gamedsl.runs.saved import wording_of
-    from gamedsl.train.runfolder import open_run
+    from gamedsl.training.runfolder import open_run
 
     listener = listener or Listener()
     with collector_paused():
@@ -199,7 +199,7 @@ def _checked(
     that the file alone has were heard of before; with `warn`, warnings are passed on too."""
     from gamedsl.analysis.rewards import check_equilibria
     from gamedsl.recipe.resolve import resolve
-    from gamedsl.train.engine import require
+    from gamedsl.training.engine import require
 
     problems, known, seating = Problems(), Problems(), None
     resolve(game.ir, (), known)
@@ -224,7 +224,7 @@ def hire(
     """Returns the players of roles; None if one cannot be opened, with a problem at its place in
     the settings. Of the endpoints, those of `addresses` may be called."""
     from gamedsl.recipe.resolve import span_of
-    from gamedsl.train.seats import SeatError, assign_seats, budget_of
+    from gamedsl.training.seats import SeatError, assign_seats, budget_of
 
     try:
         return assign_seats(game, recipe, budget_of(recipe, addresses))
@@ -251,7 +251,7 @@ def run_job(
     Raises CompileError where prompts are too long for the model, and ModelError, TrainError,
     RunDamaged, EndpointError and WriteRefused.
     """
-    from gamedsl.train.engine import deterministic
+    from gamedsl.training.engine import deterministic
 
     with deterministic(job.recipe.deterministic):
         return _run_job(job, watch, out, listener or Listener())
@@ -259,7 +259,7 @@ def run_job(
 
 def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listener) -> Trained:
     from gamedsl.policies.process_group import join
-    from gamedsl.train.engine import close, kv_rooms, open_policy, set_threads
+    from gamedsl.training.engine import close, kv_rooms, open_policy, set_threads
 
     recipe, threads = job.recipe, job.recipe.threads
     if job.run is not None and threads is None:
@@ -271,11 +271,11 @@ def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listene
         policy = open_policy(
             job.game, recipe, listener.notify, fresh=job.run is None, rooms=rooms, group=group
         )
-        from gamedsl.train.curriculum import climb
-        from gamedsl.train.interrupt import Interrupt
-        from gamedsl.train.processes import Agreement, check_players, folder_of
-        from gamedsl.train.runfolder import create
-        from gamedsl.train.sessions import writer
+        from gamedsl.training.curriculum import climb
+        from gamedsl.training.interrupt import Interrupt
+        from gamedsl.training.processes import Agreement, check_players, folder_of
+        from gamedsl.training.runfolder import create
+        from gamedsl.training.sessions import writer
         from gamedsl.view.report.page import write_report
 
     written = recipe.in_words(job.game.ir)
@@ -340,7 +340,7 @@ def _saying_how_to_go_on(folder: RunFolder, listener: Listener) -> Iterator[None
 
 def _check_readable(job: TrainingJob, policy: Writing, listener: Listener) -> None:
     """Raises CompileError where prompts of the game can be longer than the model reads."""
-    from gamedsl.train.context_length import check_context
+    from gamedsl.training.context_length import check_context
 
     problems = Problems()
     check_context(job.game, job.recipe, policy, problems)
@@ -349,8 +349,8 @@ def _check_readable(job: TrainingJob, policy: Writing, listener: Listener) -> No
 
 def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
     """The summary of a run, as a part of its end record."""
-    from gamedsl.train.monitors.text import contributed, contributions, population, sentences
-    from gamedsl.train.summary import summarise
+    from gamedsl.training.monitors.text import contributed, contributions, population, sentences
+    from gamedsl.training.summary import summarise
 
     records = folder.records()
     steps = [record for record in records if record["event"] == "step"]

@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
         return USAGE
     from gamedsl.evaluate.errors import EvalError
     from gamedsl.policies.errors import ModelError
-    from gamedsl.train.errors import TrainError
+    from gamedsl.training.errors import TrainError
 
     try:
         if args.leaderboard is not None and not args.contestants:

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from gamedsl.api.training_job import Listener, Trained, TrainingJob
     from gamedsl.diagnostics.render import Form
     from gamedsl.ir.game import Setting
-    from gamedsl.train.loop import Observer
-    from gamedsl.train.methods.base import Record
-    from gamedsl.train.runfolder import RunFolder
+    from gamedsl.training.loop import Observer
+    from gamedsl.training.methods.base import Record
+    from gamedsl.training.runfolder import RunFolder
 
 HELP = "Train language models to play a game. FILE is a path or the name of a shipped game."
 
@@ -80,7 +80,7 @@ def _run(args: argparse.Namespace, loading: LoadingTimes, *, leads: bool) -> int
     from gamedsl.api.training_job import Listener, run_job, spare_idle_cores
     from gamedsl.diagnostics import CompileError
     from gamedsl.runs.errors import RunDamaged
-    from gamedsl.train.errors import TrainError
+    from gamedsl.training.errors import TrainError
 
     spare_idle_cores()
     listener = Listener()
@@ -88,7 +88,7 @@ def _run(args: argparse.Namespace, loading: LoadingTimes, *, leads: bool) -> int
         listener = Listener(partial(_print_diagnostics, form=args.format), loading.begin)
     try:
         job = _understand(args, listener)
-        from gamedsl.train import trackers
+        from gamedsl.training import trackers
 
         trackers.require(_names(args.log))
     except CompileError:
@@ -175,7 +175,7 @@ def _flags(args: argparse.Namespace) -> list[Setting]:
 def _dry_run(job: TrainingJob, listener: Listener) -> int:
     """Prints what would be trained. Raises CompileError for what training would refuse."""
     from gamedsl.diagnostics import Problems
-    from gamedsl.train.dry_run import dry_run
+    from gamedsl.training.dry_run import dry_run
 
     problems = Problems()
     print(dry_run(job.game, job.recipe, job.seating, _notify, problems))
@@ -211,7 +211,7 @@ def _observer(stack: ExitStack, job: TrainingJob, form: str) -> Observer:
         return _JsonLines()
     from rich.console import Console
 
-    from gamedsl.train.screen import Screen
+    from gamedsl.training.screen import Screen
 
     console = Console(
         file=plain(sys.stdout), highlight=False,
@@ -225,7 +225,7 @@ def _observer(stack: ExitStack, job: TrainingJob, form: str) -> Observer:
 
 def _trackers(stack: ExitStack, folder: RunFolder, names: str) -> list[Observer]:
     """The trackers that `--log` names, closed with the stack."""
-    from gamedsl.train.trackers import tracker
+    from gamedsl.training.trackers import tracker
 
     return [stack.enter_context(tracker(name, folder, _notify)) for name in _names(names)]
 

@@ -18,7 +18,7 @@ from gamedsl.players.base import DrawingPlayer
 from gamedsl.players.policy_file import PolicyError
 from gamedsl.solve import ImperfectRecall, TooLarge, Tree, exploitability, tabulate
 from gamedsl.solve.best_responses import Sweep
-from gamedsl.train.information_sets import information_sets
+from gamedsl.training.information_sets import information_sets
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Decision, Env, Episode

@@ -209,7 +209,7 @@ def match_of(
 ) -> Match:  # fmt: skip
     """A seating's games as a match; `who` are the contestants by name, `referees` by seat."""
     from gamedsl.runtime.transcripts import params_as_data
-    from gamedsl.train.runfolder import versions
+    from gamedsl.training.runfolder import versions
 
     columns = range(len(games.holders))
     moments = [_moments(games, seat) for seat in columns]

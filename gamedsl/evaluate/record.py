@@ -11,7 +11,7 @@ from gamedsl.evaluate.results import Evaluation
 from gamedsl.evaluate.seating import Pairing
 from gamedsl.evaluate.standings import Standings
 from gamedsl.runtime.transcripts import params_as_data
-from gamedsl.train.runfolder import versions
+from gamedsl.training.runfolder import versions
 
 FORMAT = "gamedsl evaluation 1"
 

@@ -141,8 +141,8 @@ def _decisions(found: Evaluation) -> Table:
     if not found.options.decisions or not found.policies:
         return Table((), ())
     # torch comes with these, for seconds; without decisions nobody waits for it, not at Ctrl-C
-    from gamedsl.train.monitors.extinction import inside, parts_of
-    from gamedsl.train.monitors.text import interval
+    from gamedsl.training.monitors.extinction import inside, parts_of
+    from gamedsl.training.monitors.text import interval
 
     letter = dict(zip([c.name for c in found.plan.everybody], _letters(found), strict=True))
     policies, rows = found.policies, []

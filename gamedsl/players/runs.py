@@ -1,4 +1,4 @@
-"""The player that a training run came to, from the run's folder: see `gamedsl.train.runfolder`.
+"""The player that a training run came to, from the run's folder: see `gamedsl.training.runfolder`.
 
 Of the folder it reads `run.json`, `recipe.yaml`, and `adapters/`, or a checkpoint where a step is
 named or the run has not come to its end.

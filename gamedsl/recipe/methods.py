@@ -1,9 +1,9 @@
 """The registry of training methods, and the whole table of settings that follows from it.
 
-A method is one file, `gamedsl/train/methods/NAME.py`, and one row of `METHODS`. The file declares
-the method as `METHOD`, a `MethodSpec`: the settings that it brings, which of the shared ones it
-reads, its defaults and its conflicts. It imports torch inside functions only, so that a recipe can
-be checked without torch.
+A method is one file, `gamedsl/training/methods/NAME.py`, and one row of `METHODS`. The file
+declares the method as `METHOD`, a `MethodSpec`: the settings that it brings, which of the shared
+ones it reads, its defaults and its conflicts. It imports torch inside functions only, so that a
+recipe can be checked without torch.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.storage.shapes import Shape
 
 METHODS = {
-    "grpo": "gamedsl.train.methods.grpo",
-    "magnet": "gamedsl.train.methods.magnet",
-    "project": "gamedsl.train.methods.project",
-    "expert": "gamedsl.train.methods.expert",
+    "grpo": "gamedsl.training.methods.grpo",
+    "magnet": "gamedsl.training.methods.magnet",
+    "project": "gamedsl.training.methods.project",
+    "expert": "gamedsl.training.methods.expert",
 }
 """The module of each method."""
 
@@ -34,7 +34,7 @@ class MethodSpec:
     """The declaration of a training method.
 
     doc: continues "how the policy learns:" on the reference page.
-    start: makes the method, as `gamedsl.train.methods.base` describes it, for a learner.
+    start: makes the method, as `gamedsl.training.methods.base` describes it, for a learner.
     settings: the classes of settings that it brings, by the name of their group.
     reads: those settings or groups, brought by others or shared, that only some methods read.
     defaults: its own defaults of shared settings, as users write them.

@@ -102,7 +102,7 @@ class Curriculum:
     """Levels of the game, by the values of one param, or rows of a data file by success.
 
     Without a `param` the game is played as it is, and without `rows` all rows are drawn alike; see
-    `gamedsl.train.rows`.
+    `gamedsl.training.rows`.
     """
 
     param: str | None = setting(
@@ -143,7 +143,7 @@ class Curriculum:
 
 @dataclass(frozen=True)
 class PoolSettings:
-    """The population of `opponents: {pool: ...}`; see `gamedsl.train.pool`."""
+    """The population of `opponents: {pool: ...}`; see `gamedsl.training.pool`."""
 
     size: int = setting(16, "snapshots in the pool; the oldest leaves", low=1, high=10_000)
     every: int = setting(
@@ -229,7 +229,7 @@ class Lora:
 
 @dataclass(frozen=True)
 class WarmUp:
-    """The player that is imitated before the first step; see `gamedsl.train.imitation`."""
+    """The player that is imitated before the first step; see `gamedsl.training.imitation`."""
 
     expert: str | None = setting(
         "none",

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
-import inspect
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import gamedsl
 from gamedsl.cli import main
-from gamedsl.train.runfolder import RunFolder
+from gamedsl.training.runfolder import RunFolder
 from tests.evaluate.serving import serving
 from tests.train.conftest import DILEMMA, untimed
 from tests.train.test_endpoint_budget import last_option
@@ -188,20 +185,3 @@ def test_the_callers_threads_are_put_back() -> None:
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-
-
-def test_train_can_be_called_whatever_is_imported() -> None:
-    import gamedsl.train.errors
-
-    assert inspect.signature(gamedsl.train).parameters["steps"].default is None
-    code = (
-        "import gamedsl, inspect; before = inspect.signature(gamedsl.train)\n"
-        "import gamedsl.train.errors as errors\n"
-        "from gamedsl.train import errors as same\n"
-        "assert errors is same is gamedsl.train.errors\n"
-        "assert inspect.signature(gamedsl.train) == before\n"
-        "try: gamedsl.train('nowhere.yaml')\n"
-        "except gamedsl.CompileError as error: print(error.diagnostics[0].code)"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "GD0001"

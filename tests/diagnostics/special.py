@@ -19,9 +19,9 @@ from gamedsl.imports import SUFFIXES, import_file
 from gamedsl.ir.codec import encode
 from gamedsl.recipe.resolve import resolve
 from gamedsl.runtime import Game
-from gamedsl.train.context_length import check_context
-from gamedsl.train.engine import open_policy
-from gamedsl.train.sessions import writer
+from gamedsl.training.context_length import check_context
+from gamedsl.training.engine import open_policy
+from gamedsl.training.sessions import writer
 
 
 def _missing(folder: Path) -> str:

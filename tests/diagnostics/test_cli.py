@@ -199,7 +199,7 @@ def test_validate_loads_nothing_heavy() -> None:
     assert "gamedsl.compiler" in loaded
     heavy = {"torch", "transformers", "vllm", "numpy", "scipy", "rich", "importlib.metadata"}
     assert not loaded & heavy
-    assert not {name for name in loaded if name.startswith(("gamedsl.train", "gamedsl.solve"))}
+    assert not {name for name in loaded if name.startswith(("gamedsl.training", "gamedsl.solve"))}
     assert "gamedsl.commands.explain" not in loaded
     assert "gamedsl.diagnostics.codes" not in loaded
 

@@ -52,10 +52,10 @@ def test_sampler_is_close_to_trainer_not_equal(policy: VllmPolicy, tmp_path: Pat
     import gamedsl
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import override, resolve
-    from gamedsl.train.advantages import Advantage
-    from gamedsl.train.rollout import play
-    from gamedsl.train.seats import assign_seats
-    from gamedsl.train.sessions import Sessions
+    from gamedsl.training.advantages import Advantage
+    from gamedsl.training.rollout import play
+    from gamedsl.training.seats import assign_seats
+    from gamedsl.training.sessions import Sessions
     from tests.train.in_words import learn
 
     game = gamedsl.load("guess_in_words")

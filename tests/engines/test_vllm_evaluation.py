@@ -87,8 +87,8 @@ def test_engines_side_by_side_do_not_interfere(tmp_path: Path, policy: VllmPolic
     from gamedsl.players.base import Posed
     from gamedsl.players.model import SpeakingPlayer
     from gamedsl.policies.vllm import VllmPolicy as Engine
-    from gamedsl.train.engine import open_policy
-    from gamedsl.train.runfolder import create, write_adapters
+    from gamedsl.training.engine import open_policy
+    from gamedsl.training.runfolder import create, write_adapters
     from tests.engines.conftest import shake
     from tests.train.conftest import recipe_of
 

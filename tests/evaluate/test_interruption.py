@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from gamedsl.train import checkpoint
-from gamedsl.train.runfolder import open_run
+from gamedsl.training import checkpoint
+from gamedsl.training.runfolder import open_run
 from tests.evaluate.serving import options_in
 from tests.evaluate.sockets import GENEROUS, Caller, answering, completion, whole
 from tests.train.conftest import DILEMMA

@@ -10,7 +10,7 @@ import pytest
 import gamedsl
 from gamedsl.cli import main
 from gamedsl.evaluate import EvalError, Options, contestant, evaluate
-from gamedsl.train.runfolder import open_run
+from gamedsl.training.runfolder import open_run
 from tests.evaluate.small import RPS, cell, evaluated, plan_of
 
 

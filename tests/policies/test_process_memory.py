@@ -22,7 +22,7 @@ def test_training_imports_without_resource() -> None:
     """As on Windows."""
     code = (
         "import sys; sys.modules['resource'] = None\n"
-        "import gamedsl.train.dry_run, gamedsl.commands.train, gamedsl.policies.activations\n"
+        "import gamedsl.training.dry_run, gamedsl.commands.train, gamedsl.policies.activations\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
 

@@ -16,8 +16,8 @@ from gamedsl.policies.errors import ModelError
 from gamedsl.policies.vllm import VllmPolicy
 from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.recipe.table import Recipe
-from gamedsl.train.engine import require
-from gamedsl.train.errors import TrainError
+from gamedsl.training.engine import require
+from gamedsl.training.errors import TrainError
 
 
 def recipe_of(game: str, settings: Sequence[str]) -> tuple[Recipe, Problems]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import gamedsl
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.solve import Tree, expected, exploitability, predict_basin, tabulate, uniform
-from gamedsl.train.summary import summarise
+from gamedsl.training.summary import summarise
 
 Policy = Mapping[str, Mapping[str, float]]
 

@@ -12,7 +12,7 @@ from test_page import page, words
 from test_screen import panel, screen
 
 from gamedsl.solve import tabulate
-from gamedsl.train.monitors.text import (
+from gamedsl.training.monitors.text import (
     alarms,
     contributed,
     contributions,

@@ -14,7 +14,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
-from gamedsl.train.screen import SPARKS, Screen, _tail, sparkline, split_bar
+from gamedsl.training.screen import SPARKS, Screen, _tail, sparkline, split_bar
 
 RECIPE = SimpleNamespace(model_names=lambda ir: "smollm2-135m", seed=0)
 GAME = SimpleNamespace(name="a_game_with_quite_a_long_name_for_a_title", ir=None)
@@ -205,7 +205,7 @@ def test_a_long_step_shows_how_far_it_is(monkeypatch):
     made.start(row(0))
     made.step(row(1) | {"seconds": 40.0})
     before = panel(made)[1].count("━")
-    monkeypatch.setattr("gamedsl.train.screen.time.monotonic", lambda: made._under_way + 30)
+    monkeypatch.setattr("gamedsl.training.screen.time.monotonic", lambda: made._under_way + 30)
     line = panel(made)[1]
     made.close()
     assert "step 2: 30 s so far, 40 s a step" in line

@@ -5,7 +5,7 @@ from runs import pure, record, records
 
 import gamedsl
 from gamedsl.solve import pure_equilibria, tabulate
-from gamedsl.train.summary import mixture, names_of, predicted, summarise
+from gamedsl.training.summary import mixture, names_of, predicted, summarise
 
 PREDICTION = {
     "kind": "pure", "text": "(hare, hare)", "margin": 0.166, "confidence": "clear",

@@ -15,8 +15,8 @@ from test_page import page, words
 import gamedsl
 from gamedsl.runs.saved import open_saved
 from gamedsl.storage import strict_json
-from gamedsl.train.screen import measures
-from gamedsl.train.summary import refusals, summarise
+from gamedsl.training.screen import measures
+from gamedsl.training.summary import refusals, summarise
 from gamedsl.view.report.policy import decision_keys
 from gamedsl.view.report.run_data import MANY_TRANSCRIPTS, read_run
 

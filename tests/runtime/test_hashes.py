@@ -130,14 +130,14 @@ def test_playing_loads_nothing_heavy() -> None:
         "episode.step({d.seat: d.labels[0] for d in episode.decisions})"
     )
     assert not loaded & (HEAVY | {"jsonschema", "jinja2"})
-    assert not {name for name in loaded if name.startswith(("gamedsl.train", "gamedsl.solve"))}
+    assert not {name for name in loaded if name.startswith(("gamedsl.training", "gamedsl.solve"))}
 
 
 def test_training_says_what_it_reads_before_torch(tmp_path: Path) -> None:
     told = in_process(
         "import sys\n"
         "from gamedsl import cli\n"
-        "from gamedsl.train import engine\n"
+        "from gamedsl.training import engine\n"
         "def set_threads(count):\n"
         "    print(*sys.modules)\n"
         "    raise SystemExit\n"

@@ -14,7 +14,7 @@ from gamedsl import Action, EvaluationError
 from gamedsl.ir.program import Source
 from gamedsl.ir.values import Bag
 from gamedsl.runtime import Env, Episode, history
-from gamedsl.train.information_sets import decisions_of
+from gamedsl.training.information_sets import decisions_of
 from tests.runtime.programs import (
     NOBODY,
     OWNER,

@@ -16,7 +16,7 @@ from gamedsl.solve import basin_prediction as module
 from gamedsl.solve import expected, predict_basin, pure_equilibria, tabulate, uniform
 from gamedsl.solve.basin_prediction import as_row, coupling_matrix, trajectories
 from gamedsl.solve.gradient_flow import GradientFlow
-from gamedsl.train.summary import predicted
+from gamedsl.training.summary import predicted
 
 
 def at(tree, x: float, y: float | None = None) -> dict:

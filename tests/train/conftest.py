@@ -17,14 +17,14 @@ from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Overlong, Recipe
 from gamedsl.runs.record_fields import shape_of
 from gamedsl.runtime import Game
-from gamedsl.train import checkpoint
-from gamedsl.train.advantages import Advantages
-from gamedsl.train.engine import open_policy
-from gamedsl.train.estimators import ActionSums, Experience, action_sums
-from gamedsl.train.interrupt import Interrupt
-from gamedsl.train.loop import Outcome, train
-from gamedsl.train.runfolder import RunFolder, create, open_run
-from gamedsl.train.trajectories import Batch
+from gamedsl.training import checkpoint
+from gamedsl.training.advantages import Advantages
+from gamedsl.training.engine import open_policy
+from gamedsl.training.estimators import ActionSums, Experience, action_sums
+from gamedsl.training.interrupt import Interrupt
+from gamedsl.training.loop import Outcome, train
+from gamedsl.training.runfolder import RunFolder, create, open_run
+from gamedsl.training.trajectories import Batch
 
 DILEMMA = """
 game: dilemma

@@ -12,9 +12,9 @@ from gamedsl.players.model_replies import query_of
 from gamedsl.runtime import Action
 from gamedsl.solve import tabulate
 from gamedsl.solve.action_values import action_worth
-from gamedsl.train.credit import Replays
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.trajectories import Batch, DecisionPoint, Sample, Trajectory, place_of
+from gamedsl.training.credit import Replays
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.trajectories import Batch, DecisionPoint, Sample, Trajectory, place_of
 from tests.train.conftest import recipe_of, weighed
 
 

@@ -12,16 +12,16 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Writing
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.advantages import Advantage, Advantages, Weighed
-from gamedsl.train.estimators import ActionSums, Experience
-from gamedsl.train.loop import train
-from gamedsl.train.losses import Pulls, TokenBatch, descend, surrogate
-from gamedsl.train.methods.base import Learner
-from gamedsl.train.reference import Reference
-from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.scoring import Scorer
-from gamedsl.train.sessions import writer
-from gamedsl.train.trajectories import Batch
+from gamedsl.training.advantages import Advantage, Advantages, Weighed
+from gamedsl.training.estimators import ActionSums, Experience
+from gamedsl.training.loop import train
+from gamedsl.training.losses import Pulls, TokenBatch, descend, surrogate
+from gamedsl.training.methods.base import Learner
+from gamedsl.training.reference import Reference
+from gamedsl.training.runfolder import RunFolder, create
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.sessions import writer
+from gamedsl.training.trajectories import Batch
 from tests.train import conftest
 
 

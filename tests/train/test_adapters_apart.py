@@ -13,8 +13,8 @@ from gamedsl.players.model_replies import Asked, replies
 from gamedsl.policies.factory import PolicyOptions
 from gamedsl.policies.generation import Writing
 from gamedsl.runtime import Game
-from gamedsl.train.runfolder import RunFolder
-from gamedsl.train.sessions import writer
+from gamedsl.training.runfolder import RunFolder
+from gamedsl.training.sessions import writer
 from tests.train import in_words
 from tests.train.in_words import run_of
 

@@ -11,7 +11,7 @@ import pytest
 
 from gamedsl.policies.base import Query
 from gamedsl.runtime import Action
-from gamedsl.train.trajectories import Batch, Sample, Trajectory
+from gamedsl.training.trajectories import Batch, Sample, Trajectory
 from tests.train.conftest import weighed
 
 LABELS = ("a", "b")

@@ -14,12 +14,12 @@ import pytest
 import gamedsl
 from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.runtime import Action
-from gamedsl.train import checkpoint
-from gamedsl.train.advantages import Return, Running
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.loop import train
-from gamedsl.train.rollout import play
-from gamedsl.train.scoring import Scorer
+from gamedsl.training import checkpoint
+from gamedsl.training.advantages import Return, Running
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.loop import train
+from gamedsl.training.rollout import play
+from gamedsl.training.scoring import Scorer
 from tests.train.conftest import policy_of, recipe_of, run_of, untimed, weighed
 from tests.train.exhaustive import Exhaustive
 

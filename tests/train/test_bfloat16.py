@@ -12,7 +12,7 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Request, join_turns
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.runtime import Game
-from gamedsl.train.loop import train
+from gamedsl.training.loop import train
 from tests.conftest import ROOT
 from tests.train.conftest import StopAfter, policy_of, recipe_of, run_of, same
 

@@ -14,8 +14,8 @@ import gamedsl
 from gamedsl.cli import main
 from gamedsl.extras import install_command
 from gamedsl.policies import random_models
-from gamedsl.train import engine
-from gamedsl.train.runfolder import open_run
+from gamedsl.training import engine
+from gamedsl.training.runfolder import open_run
 from tests.train.conftest import ANEW, DILEMMA, untimed
 
 

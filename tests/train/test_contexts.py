@@ -12,8 +12,8 @@ from gamedsl.cli import CLEAN, PROBLEMS, main
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.runtime import Game
-from gamedsl.train.context_length import Context, check_context, largest
-from gamedsl.train.errors import TrainError
+from gamedsl.training.context_length import Context, check_context, largest
+from gamedsl.training.errors import TrainError
 from tests.train.in_words import opened, recipe_of
 
 STORY = """

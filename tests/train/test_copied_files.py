@@ -10,7 +10,7 @@ import pytest
 import gamedsl
 from gamedsl.cli import main
 from gamedsl.runs.saved import SavedRun
-from gamedsl.train.runfolder import create
+from gamedsl.training.runfolder import create
 from tests.train.conftest import policy_of, recipe_of
 
 GAME = """

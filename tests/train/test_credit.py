@@ -12,14 +12,14 @@ import pytest
 from gamedsl.diagnostics import Problems
 from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.runtime import Action, Decision, Episode
-from gamedsl.train.advantages import Advantages
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.credit import Replays, _thinned
-from gamedsl.train.loop import train
-from gamedsl.train.rollout import play
-from gamedsl.train.scoring import Scorer
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.trajectories import Batch, Trajectory
+from gamedsl.training.advantages import Advantages
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.credit import Replays, _thinned
+from gamedsl.training.loop import train
+from gamedsl.training.rollout import play
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.trajectories import Batch, Trajectory
 from tests.train.conftest import OFFER, policy_of, recipe_of, run_of, untimed, weighed
 from tests.train.exhaustive import Exhaustive
 from tests.train.test_baselines import ASK, PAID, PAIR
@@ -283,7 +283,7 @@ def test_replays_are_counted_and_told(compiled, monkeypatch: pytest.MonkeyPatch)
     assert count == choices
     assert seconds > 0
     assert told == []
-    monkeypatch.setattr("gamedsl.train.credit.TOLD_EVERY", -1.0)
+    monkeypatch.setattr("gamedsl.training.credit.TOLD_EVERY", -1.0)
     replays.advantages(batch, samples)
     assert told
     assert {one["event"] for one in told} == {"replays"}

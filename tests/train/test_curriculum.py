@@ -11,11 +11,11 @@ import pytest
 import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.recipe.resolve import parse_overrides, resolve
-from gamedsl.train import checkpoint
-from gamedsl.train.curriculum import Climb, climb
-from gamedsl.train.errors import TrainError
-from gamedsl.train.runfolder import create
-from gamedsl.train.success import bounds_of, success
+from gamedsl.training import checkpoint
+from gamedsl.training.curriculum import Climb, climb
+from gamedsl.training.errors import TrainError
+from gamedsl.training.runfolder import create
+from gamedsl.training.success import bounds_of, success
 from tests.train.conftest import policy_of, recipe_of, untimed
 
 COPY = """

@@ -17,15 +17,15 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Action, Game
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import read
-from gamedsl.train.dry_run import dry_run
-from gamedsl.train.errors import TrainError
-from gamedsl.train.loop import train
-from gamedsl.train.monitors.text import STANDINGS
-from gamedsl.train.rows import KEPT, UNSEEN, RowSampler, row_sampler
-from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.screen import measures
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.trajectories import Batch, Trajectory
+from gamedsl.training.dry_run import dry_run
+from gamedsl.training.errors import TrainError
+from gamedsl.training.loop import train
+from gamedsl.training.monitors.text import STANDINGS
+from gamedsl.training.rows import KEPT, UNSEEN, RowSampler, row_sampler
+from gamedsl.training.runfolder import RunFolder, create
+from gamedsl.training.screen import measures
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.trajectories import Batch, Trajectory
 from gamedsl.view.report.page import write_report
 from tests.train import in_words
 from tests.train.conftest import policy_of, recipe_of, run_of, same

@@ -11,7 +11,7 @@ import yaml
 
 from gamedsl.cli import CLEAN, main
 from gamedsl.policies.hf import HFPolicy
-from gamedsl.train.engine import deterministic
+from gamedsl.training.engine import deterministic
 
 SIZE = ["--set", "games=2", "--set", "group_size=1", "--model", "tiny"]
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.train.errors import TrainError
-from gamedsl.train.loop import train
-from gamedsl.train.runfolder import open_run
+from gamedsl.training.errors import TrainError
+from gamedsl.training.loop import train
+from gamedsl.training.runfolder import open_run
 from tests.train.conftest import DILEMMA, StopAfter, policy_of, recipe_of, run_of, untimed
 
 UNTIL = {"until__exploitability": 0.5, "until__over": 3}

@@ -14,12 +14,12 @@ from gamedsl.cli import main
 from gamedsl.players.endpoint import EndpointPlayer
 from gamedsl.policies.budget import Budget, BudgetSpent
 from gamedsl.runtime import Game
-from gamedsl.train import checkpoint
-from gamedsl.train.curriculum import climb
-from gamedsl.train.dry_run import dry_run
-from gamedsl.train.imitation_data import players_of
-from gamedsl.train.runfolder import create, open_run
-from gamedsl.train.seats import assign_seats, budget_of
+from gamedsl.training import checkpoint
+from gamedsl.training.curriculum import climb
+from gamedsl.training.dry_run import dry_run
+from gamedsl.training.imitation_data import players_of
+from gamedsl.training.runfolder import create, open_run
+from gamedsl.training.seats import assign_seats, budget_of
 from tests.evaluate.serving import Body, Reply, Served, options_in, serving
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, untimed
 

@@ -10,14 +10,14 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train.estimators import ActionSums
-from gamedsl.train.methods import method_of
-from gamedsl.train.methods.base import Learner
-from gamedsl.train.methods.entropy_floor import GAIN, EntropyFloor
-from gamedsl.train.methods.project import target
-from gamedsl.train.metrics import PolicyMetrics
-from gamedsl.train.reference import Reference
-from gamedsl.train.scoring import Scorer
+from gamedsl.training.estimators import ActionSums
+from gamedsl.training.methods import method_of
+from gamedsl.training.methods.base import Learner
+from gamedsl.training.methods.entropy_floor import GAIN, EntropyFloor
+from gamedsl.training.methods.project import target
+from gamedsl.training.metrics import PolicyMetrics
+from gamedsl.training.reference import Reference
+from gamedsl.training.scoring import Scorer
 from tests.train.conftest import DILEMMA, experience, policy_of, recipe_of, run_of
 
 

@@ -11,9 +11,9 @@ import pytest
 from gamedsl.players import table
 from gamedsl.players.base import PlayerSpec
 from gamedsl.runtime import Action
-from gamedsl.train.loop import train
-from gamedsl.train.methods.expert import best
-from gamedsl.train.trajectories import Batch, Sample, Trajectory
+from gamedsl.training.loop import train
+from gamedsl.training.methods.expert import best
+from gamedsl.training.trajectories import Batch, Sample, Trajectory
 from tests.train.conftest import DILEMMA, OFFER, policy_of, recipe_of, run_of, untimed
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.train.loop import train
-from gamedsl.train.metrics import PolicyMetrics
-from gamedsl.train.monitors.extinction import ExtinctionMonitor, alarm_line, inside
+from gamedsl.training.loop import train
+from gamedsl.training.metrics import PolicyMetrics
+from gamedsl.training.monitors.extinction import ExtinctionMonitor, alarm_line, inside
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of, untimed
 
 

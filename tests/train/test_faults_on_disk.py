@@ -14,10 +14,10 @@ from gamedsl.runs.errors import RunDamaged
 from gamedsl.runtime import Game
 from gamedsl.storage.refusals import WriteRefused
 from gamedsl.storage.writer import on_disk
-from gamedsl.train import checkpoint
-from gamedsl.train.errors import TrainError
-from gamedsl.train.loop import train
-from gamedsl.train.runfolder import create, open_run
+from gamedsl.training import checkpoint
+from gamedsl.training.errors import TrainError
+from gamedsl.training.loop import train
+from gamedsl.training.runfolder import create, open_run
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, untimed
 from tests.train.faults_on_disk import FAULTS, Died, Fault, FaultyDisk
 

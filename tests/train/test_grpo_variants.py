@@ -19,20 +19,20 @@ from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.recipe.table import Overlong, Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.advantages import Advantage, overlong
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.dry_run import dry_run
-from gamedsl.train.estimators import ActionSums, Experience, action_sums
-from gamedsl.train.losses import Pulls, games_apart, samples_apart, surrogate
-from gamedsl.train.methods.base import Learner
-from gamedsl.train.methods.entropy_floor import GAIN, EntropyFloor
-from gamedsl.train.optimizer import learning_rate
-from gamedsl.train.reference import Reference
-from gamedsl.train.rollout import play
-from gamedsl.train.scoring import Scorer
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Sessions
-from gamedsl.train.trajectories import Batch, Sample
+from gamedsl.training.advantages import Advantage, overlong
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.dry_run import dry_run
+from gamedsl.training.estimators import ActionSums, Experience, action_sums
+from gamedsl.training.losses import Pulls, games_apart, samples_apart, surrogate
+from gamedsl.training.methods.base import Learner
+from gamedsl.training.methods.entropy_floor import GAIN, EntropyFloor
+from gamedsl.training.optimizer import learning_rate
+from gamedsl.training.reference import Reference
+from gamedsl.training.rollout import play
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions
+from gamedsl.training.trajectories import Batch, Sample
 from tests.train import in_words
 from tests.train.conftest import DILEMMA, HIDDEN, policy_of, recipe_of, run_of
 

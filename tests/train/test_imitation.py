@@ -15,14 +15,14 @@ from gamedsl.players.model import PolicyPlayer
 from gamedsl.players.table import open_player
 from gamedsl.players.unbeaten import unbeaten
 from gamedsl.runtime import Action
-from gamedsl.train.dry_run import dry_run
-from gamedsl.train.errors import TrainError
-from gamedsl.train.imitation import imitate, warm_up
-from gamedsl.train.imitation_data import ASKED, PromptDataset, gather, prompts_of
-from gamedsl.train.interrupt import Interrupt
-from gamedsl.train.loop import train
-from gamedsl.train.rollout import generator
-from gamedsl.train.seats import assign_seats
+from gamedsl.training.dry_run import dry_run
+from gamedsl.training.errors import TrainError
+from gamedsl.training.imitation import imitate, warm_up
+from gamedsl.training.imitation_data import ASKED, PromptDataset, gather, prompts_of
+from gamedsl.training.interrupt import Interrupt
+from gamedsl.training.loop import train
+from gamedsl.training.rollout import generator
+from gamedsl.training.seats import assign_seats
 from tests.train.conftest import (
     ANEW,
     DILEMMA,

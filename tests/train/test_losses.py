@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 import torch
 
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.estimators import ActionSums
-from gamedsl.train.losses import Clip, backward, objective
-from gamedsl.train.methods import method_of
-from gamedsl.train.methods.base import Learner
-from gamedsl.train.reference import Reference
-from gamedsl.train.rollout import play
-from gamedsl.train.scoring import Scorer
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.estimators import ActionSums
+from gamedsl.training.losses import Clip, backward, objective
+from gamedsl.training.methods import method_of
+from gamedsl.training.methods.base import Learner
+from gamedsl.training.reference import Reference
+from gamedsl.training.rollout import play
+from gamedsl.training.scoring import Scorer
 from tests.train.conftest import DILEMMA, OFFER, experience, policy_of, recipe_of, weighed
 
 HALF = torch.tensor([0.5, 0.5]).log()

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import gamedsl
-from gamedsl.train.errors import TrainError
+from gamedsl.training.errors import TrainError
 from tests.train.conftest import HIDDEN, recipe_of, run_of
 
 NIM = {"games": 32, "lr": 1e-5, "lines_every": 2, "steps": 3, "model": "words"}

@@ -9,15 +9,15 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train.information_sets import MANY_DECISIONS, decisions_of
-from gamedsl.train.loop import train
-from gamedsl.train.methods import method_of
-from gamedsl.train.methods.base import Learner
-from gamedsl.train.methods.fitting import TOGETHER, Adam, Goal
-from gamedsl.train.methods.project import ProjectSettings
-from gamedsl.train.metrics import PolicyMetrics
-from gamedsl.train.reference import Reference
-from gamedsl.train.scoring import Scorer
+from gamedsl.training.information_sets import MANY_DECISIONS, decisions_of
+from gamedsl.training.loop import train
+from gamedsl.training.methods import method_of
+from gamedsl.training.methods.base import Learner
+from gamedsl.training.methods.fitting import TOGETHER, Adam, Goal
+from gamedsl.training.methods.project import ProjectSettings
+from gamedsl.training.metrics import PolicyMetrics
+from gamedsl.training.reference import Reference
+from gamedsl.training.scoring import Scorer
 from tests.train.conftest import DILEMMA, StopAfter, experience, policy_of, recipe_of, run_of, same
 from tests.train.test_methods import _weights
 

@@ -18,8 +18,8 @@ from gamedsl.policies.generation import Request, join_turns
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.progress_bars import without_progress_bars
-from gamedsl.train.dry_run import Work, memory_in, scored, spoken
-from gamedsl.train.scoring import distinct_tokens
+from gamedsl.training.dry_run import Work, memory_in, scored, spoken
+from gamedsl.training.scoring import distinct_tokens
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 

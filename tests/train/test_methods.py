@@ -13,19 +13,19 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train import checkpoint
-from gamedsl.train.advantages import Advantages
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.estimators import ActionSums, estimator_of
-from gamedsl.train.methods import method_of
-from gamedsl.train.methods.base import Learner
-from gamedsl.train.methods.magnet_policy import MagnetPolicy
-from gamedsl.train.methods.project import action_values, target
-from gamedsl.train.metrics import PolicyMetrics
-from gamedsl.train.optimizer import between
-from gamedsl.train.reference import Reference
-from gamedsl.train.rollout import play
-from gamedsl.train.scoring import Scorer
+from gamedsl.training import checkpoint
+from gamedsl.training.advantages import Advantages
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.estimators import ActionSums, estimator_of
+from gamedsl.training.methods import method_of
+from gamedsl.training.methods.base import Learner
+from gamedsl.training.methods.magnet_policy import MagnetPolicy
+from gamedsl.training.methods.project import action_values, target
+from gamedsl.training.metrics import PolicyMetrics
+from gamedsl.training.optimizer import between
+from gamedsl.training.reference import Reference
+from gamedsl.training.rollout import play
+from gamedsl.training.scoring import Scorer
 from tests.train.conftest import DILEMMA, HIDDEN, experience, policy_of, recipe_of, run_of, weighed
 
 HOSTILE = {"first": {"open": {"bet": 0.02}}, "second": {"reply": {"bet": 0.02}}}

@@ -21,18 +21,18 @@ from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import TokenCounter
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.advantages import Advantage
-from gamedsl.train.dry_run import dry_run
-from gamedsl.train.engine import open_policy
-from gamedsl.train.errors import TrainError
-from gamedsl.train.imitation_data import chats_of
-from gamedsl.train.loop import env_of, train
-from gamedsl.train.losses import TokenBatch
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Sessions
-from gamedsl.train.trajectories import Batch
+from gamedsl.training.advantages import Advantage
+from gamedsl.training.dry_run import dry_run
+from gamedsl.training.engine import open_policy
+from gamedsl.training.errors import TrainError
+from gamedsl.training.imitation_data import chats_of
+from gamedsl.training.loop import env_of, train
+from gamedsl.training.losses import TokenBatch
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import RunFolder, create
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions
+from gamedsl.training.trajectories import Batch
 from tests.train import conftest, in_words
 from tests.train.conftest import StopAfter, same
 from tests.train.in_words import learn, weighed

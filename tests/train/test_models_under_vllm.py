@@ -23,9 +23,9 @@ from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.multi_model import MultiModelWriter
 from gamedsl.policies.vllm import VllmPolicy
 from gamedsl.runtime import Game
-from gamedsl.train.engine import open_policy
-from gamedsl.train.loop import train
-from gamedsl.train.runfolder import create
+from gamedsl.training.engine import open_policy
+from gamedsl.training.loop import train
+from gamedsl.training.runfolder import create
 from tests.train.test_models_of_roles import OPPOSITES, likely, recipe_of
 
 STEPS = 3

@@ -10,11 +10,11 @@ import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.runtime import Game
-from gamedsl.train.advantages import Advantage
-from gamedsl.train.dry_run import dry_run
-from gamedsl.train.rollout import play
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Sessions
+from gamedsl.training.advantages import Advantage
+from gamedsl.training.dry_run import dry_run
+from gamedsl.training.rollout import play
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions
 from tests.train.conftest import policy_of
 from tests.train.in_words import learn, opened, recipe_of, weighed
 

@@ -17,11 +17,11 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.policies.tabular import Characters
 from gamedsl.runtime import Game
-from gamedsl.train import sessions
-from gamedsl.train.rollout import play
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Sessions
-from gamedsl.train.trajectories import Trajectory
+from gamedsl.training import sessions
+from gamedsl.training.rollout import play
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions
+from gamedsl.training.trajectories import Trajectory
 from tests.train.in_words import opened, recipe_of
 
 TURNS = """

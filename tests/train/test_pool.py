@@ -14,15 +14,15 @@ from gamedsl.players.base import Player
 from gamedsl.players.mix import MixPlayer
 from gamedsl.players.random import RandomPlayer
 from gamedsl.solve import expected, tabulate
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.errors import TrainError
-from gamedsl.train.loop import train
-from gamedsl.train.pool import Member, Pool, Snapshot
-from gamedsl.train.population import Arena, account, equilibrium
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import RunFolder
-from gamedsl.train.scoring import Scorer
-from gamedsl.train.seats import Lineup, SeatAssignment, assign_seats
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.errors import TrainError
+from gamedsl.training.loop import train
+from gamedsl.training.pool import Member, Pool, Snapshot
+from gamedsl.training.population import Arena, account, equilibrium
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import RunFolder
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import Lineup, SeatAssignment, assign_seats
 from tests.train.conftest import (
     ANEW,
     DILEMMA,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gamedsl.train.monitors.text import population
+from gamedsl.training.monitors.text import population
 
 FOUND = {
     "members": [0, 4, 8, 12],

@@ -15,8 +15,8 @@ import pytest
 
 from gamedsl.policies.process_group import ProcessGroup
 from gamedsl.policies.sharding import Lockstep
-from gamedsl.train.errors import TrainError
-from gamedsl.train.processes import Agreement
+from gamedsl.training.errors import TrainError
+from gamedsl.training.processes import Agreement
 from tests.policies.process_threads import in_processes
 from tests.train.nearness import near
 from tests.train.running_processes import children_of

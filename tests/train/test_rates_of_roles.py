@@ -18,11 +18,11 @@ from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
-from gamedsl.train.loop import train
-from gamedsl.train.optimizer import optimizer_of
-from gamedsl.train.runfolder import create
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import writer
+from gamedsl.training.loop import train
+from gamedsl.training.optimizer import optimizer_of
+from gamedsl.training.runfolder import create
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import writer
 from tests.train import in_words
 from tests.train.conftest import DILEMMA, StopAfter, policy_of, recipe_of, run_of, same
 

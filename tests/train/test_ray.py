@@ -20,10 +20,10 @@ from gamedsl.policies.generation import Generated, Request, Writing
 from gamedsl.policies.ray_workers import RayPolicy, Workers, Writer, Written
 from gamedsl.prompting.tokenizers import together
 from gamedsl.runtime import Game
-from gamedsl.train.engine import close
-from gamedsl.train.loop import train
-from gamedsl.train.runfolder import create
-from gamedsl.train.sessions import writer
+from gamedsl.training.engine import close
+from gamedsl.training.loop import train
+from gamedsl.training.runfolder import create
+from gamedsl.training.sessions import writer
 from tests.train.in_words import opened, recipe_of, steps_of
 from tests.train.nearness import near
 from tests.train.running_processes import called

@@ -13,7 +13,7 @@ from gamedsl.runs.record_fields import FIELDS, shape_of
 from tests.train.conftest import DILEMMA, recipe_of, run_of
 
 READERS = (
-    "gamedsl.train.screen", "gamedsl.train.summary", "gamedsl.train.monitors.text",
+    "gamedsl.training.screen", "gamedsl.training.summary", "gamedsl.training.monitors.text",
     "gamedsl.view.report.page", "gamedsl.view.report.sections", "gamedsl.view.report.policy",
     "gamedsl.view.report.comparison", "gamedsl.view.report.portrait",
 )  # fmt: skip
@@ -56,7 +56,7 @@ def test_readers_read_fields_of_the_table(module: str) -> None:
 
 
 def test_fields_that_are_read_are_found() -> None:
-    assert {"reward", "seconds", "policy"} <= _read_fields("gamedsl.train.screen")
+    assert {"reward", "seconds", "policy"} <= _read_fields("gamedsl.training.screen")
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from gamedsl.train.checkpoint import adapters_of
-from gamedsl.train.metrics import PolicyMetrics
-from gamedsl.train.reference import Reference
+from gamedsl.training.checkpoint import adapters_of
+from gamedsl.training.metrics import PolicyMetrics
+from gamedsl.training.reference import Reference
 from tests.train.conftest import OFFER, policy_of, recipe_of
 
 

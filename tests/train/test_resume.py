@@ -14,9 +14,9 @@ import pytest
 
 from gamedsl.cli import main
 from gamedsl.players.table import open_player
-from gamedsl.train import checkpoint
-from gamedsl.train.loop import train
-from gamedsl.train.runfolder import open_run
+from gamedsl.training import checkpoint
+from gamedsl.training.loop import train
+from gamedsl.training.runfolder import open_run
 from tests.conftest import ROOT
 from tests.train.conftest import (
     ANEW,

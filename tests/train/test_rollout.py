@@ -12,9 +12,9 @@ from scipy.stats import chi2_contingency, chisquare
 
 from gamedsl.players import PolicyPlayer
 from gamedsl.players import play as play_one
-from gamedsl.train.bundles import Bundles, sample_joint
-from gamedsl.train.rollout import generator, play
-from gamedsl.train.scoring import Scorer
+from gamedsl.training.bundles import Bundles, sample_joint
+from gamedsl.training.rollout import generator, play
+from gamedsl.training.scoring import Scorer
 from tests.train.conftest import ANEW, CROWD, DILEMMA, OFFER, policy_of, recipe_of
 
 PI = [np.array([0.2, 0.8]), np.array([0.5, 0.3, 0.2])]

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.train.monitors import monitors_of
+from gamedsl.training.monitors import monitors_of
 from tests.train.conftest import recipe_of, run_of
 
 ROUNDS = ["cooperate, cooperate", "cooperate, defect", "defect, cooperate", "defect, defect"]

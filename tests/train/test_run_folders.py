@@ -17,7 +17,7 @@ import torch
 from gamedsl.cli import main
 from gamedsl.storage.lock import FolderLock
 from gamedsl.storage.writer import on_disk
-from gamedsl.train.runfolder import open_run
+from gamedsl.training.runfolder import open_run
 from tests.conftest import ROOT
 from tests.train.conftest import untimed
 from tests.train.faults_on_disk import FaultyDisk

@@ -15,10 +15,10 @@ import torch
 
 from gamedsl.policies.generation import Generated, TokenRow
 from gamedsl.runtime import Game
-from gamedsl.train.advantages import Advantage
-from gamedsl.train.rollout import play
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Sessions
+from gamedsl.training.advantages import Advantage
+from gamedsl.training.rollout import play
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions
 from tests.train.in_words import learn, opened, recipe_of
 
 SPEAK = """

@@ -14,10 +14,10 @@ import torch
 
 from gamedsl.diagnostics import Problems
 from gamedsl.recipe.resolve import parse_overrides, resolve
-from gamedsl.train import checkpoint
-from gamedsl.train.contributions import shapley, shapley_of_orders
-from gamedsl.train.loop import train
-from gamedsl.train.schedule import Schedule
+from gamedsl.training import checkpoint
+from gamedsl.training.contributions import shapley, shapley_of_orders
+from gamedsl.training.loop import train
+from gamedsl.training.schedule import Schedule
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of, untimed
 
 TRIO = """

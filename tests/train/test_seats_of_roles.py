@@ -15,12 +15,12 @@ from gamedsl.diagnostics import Problems
 from gamedsl.players.base import DrawingPlayer, Player
 from gamedsl.recipe.resolve import override, parse_overrides, resolve
 from gamedsl.runtime import Action, Decision, Episode
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.loop import train
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import create
-from gamedsl.train.scoring import Scorer
-from gamedsl.train.seats import SeatAssignment, assign_seats
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.loop import train
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import create
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import SeatAssignment, assign_seats
 from tests.train.conftest import (
     DILEMMA,
     HIDDEN,

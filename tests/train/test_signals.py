@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.train.monitors import monitors_of
-from gamedsl.train.monitors.signals import described, information
-from gamedsl.train.monitors.text import sentences
+from gamedsl.training.monitors import monitors_of
+from gamedsl.training.monitors.signals import described, information
+from gamedsl.training.monitors.text import sentences
 from tests.train.conftest import recipe_of, run_of
 
 

@@ -7,7 +7,7 @@ import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.policies.tabular import TabularPolicy
-from gamedsl.train.methods.tangent import Tangent
+from gamedsl.training.methods.tangent import Tangent
 
 WANTED = torch.tensor([1.5, -0.5, 0.8, 0.4, -1.0, 0.3, 0.7])
 

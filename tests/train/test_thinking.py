@@ -19,14 +19,14 @@ from gamedsl.prompting.replies import CLOSE, OPEN
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.advantages import Advantage
-from gamedsl.train.loop import train
-from gamedsl.train.losses import TokenBatch
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Sessions
-from gamedsl.train.trajectories import Sample
+from gamedsl.training.advantages import Advantage
+from gamedsl.training.loop import train
+from gamedsl.training.losses import TokenBatch
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import RunFolder, create
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions
+from gamedsl.training.trajectories import Sample
 from tests.train.in_words import learn, opened, recipe_of, steps_of
 from tests.writing import write
 

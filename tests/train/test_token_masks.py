@@ -18,12 +18,12 @@ from gamedsl.policies import random_models
 from gamedsl.policies.generation import Generated, Request, Then, Writing
 from gamedsl.prompting.replies import CLOSE, OPEN, write_choice
 from gamedsl.runtime import Game
-from gamedsl.train.advantages import Advantage
-from gamedsl.train.losses import TokenBatch
-from gamedsl.train.rollout import play
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Sessions
-from gamedsl.train.trajectories import Batch, Trajectory
+from gamedsl.training.advantages import Advantage
+from gamedsl.training.losses import TokenBatch
+from gamedsl.training.rollout import play
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions
+from gamedsl.training.trajectories import Batch, Trajectory
 from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING
 from tests.train.in_words import opened, recipe_of
 

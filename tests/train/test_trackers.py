@@ -13,10 +13,10 @@ import pytest
 
 from gamedsl.cli import main
 from gamedsl.extras import install_command
-from gamedsl.train import trackers
-from gamedsl.train.errors import TrainError
-from gamedsl.train.runfolder import RunFolder, open_run
-from gamedsl.train.trackers import Guarded, MeaningTable, numbers, require, tables, tracker
+from gamedsl.training import trackers
+from gamedsl.training.errors import TrainError
+from gamedsl.training.runfolder import RunFolder, open_run
+from gamedsl.training.trackers import Guarded, MeaningTable, numbers, require, tables, tracker
 from tests.train.conftest import DILEMMA, policy_of, recipe_of, run_of
 
 RECORD = {
@@ -180,7 +180,7 @@ def _tracked(name: str, run: RunFolder, steps: range) -> None:
 @pytest.fixture
 def run(compiled: Any, tmp_path: Path) -> RunFolder:
     game = compiled(DILEMMA)
-    from gamedsl.train.runfolder import create
+    from gamedsl.training.runfolder import create
 
     recipe = recipe_of(game, steps=4)
     return create(game, recipe, tmp_path / "runs" / "one", {}, policy_of(game, recipe).tokenizer, 1)

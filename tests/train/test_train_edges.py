@@ -9,18 +9,18 @@ import pytest
 import torch
 
 import gamedsl
-from gamedsl.train.advantages import Advantages
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.curriculum import climb
-from gamedsl.train.estimators import ActionSums, action_sums
-from gamedsl.train.loop import train
-from gamedsl.train.methods.magnet_policy import MagnetPolicy
-from gamedsl.train.methods.project import action_values
-from gamedsl.train.metrics import PolicyMetrics
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import create
-from gamedsl.train.scoring import Scorer
-from gamedsl.train.seats import assign_seats
+from gamedsl.training.advantages import Advantages
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.curriculum import climb
+from gamedsl.training.estimators import ActionSums, action_sums
+from gamedsl.training.loop import train
+from gamedsl.training.methods.magnet_policy import MagnetPolicy
+from gamedsl.training.methods.project import action_values
+from gamedsl.training.metrics import PolicyMetrics
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import create
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import assign_seats
 from tests.train.conftest import (
     DILEMMA,
     HIDDEN,

@@ -17,15 +17,15 @@ from gamedsl.prompting.replies import ParseFailure
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.train.dry_run import dry_run
-from gamedsl.train.engine import open_policy
-from gamedsl.train.loop import train
-from gamedsl.train.losses import TokenBatch
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Lineages, Sessions, writer
-from gamedsl.train.trajectories import Batch, Sample, Trajectory
+from gamedsl.training.dry_run import dry_run
+from gamedsl.training.engine import open_policy
+from gamedsl.training.loop import train
+from gamedsl.training.losses import TokenBatch
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import RunFolder, create
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Lineages, Sessions, writer
+from gamedsl.training.trajectories import Batch, Sample, Trajectory
 from tests.train import in_words
 from tests.train.in_words import learn, opened, steps_of, weighed
 

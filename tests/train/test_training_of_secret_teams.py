@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gamedsl.cli import main
-from gamedsl.train.runfolder import open_run
+from gamedsl.training.runfolder import open_run
 
 
 @pytest.mark.slow

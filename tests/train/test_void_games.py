@@ -9,17 +9,17 @@ import pytest
 import torch
 
 from gamedsl.runtime import Action, Decision, Episode, ParseFailure
-from gamedsl.train.advantages import Advantages
-from gamedsl.train.bundles import Bundles
-from gamedsl.train.estimators import action_sums
-from gamedsl.train.loop import train
-from gamedsl.train.losses import backward, objective
-from gamedsl.train.metrics import role_entropy, role_means
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import create
-from gamedsl.train.scoring import Scorer
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.trajectories import Batch
+from gamedsl.training.advantages import Advantages
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.estimators import action_sums
+from gamedsl.training.loop import train
+from gamedsl.training.losses import backward, objective
+from gamedsl.training.metrics import role_entropy, role_means
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import create
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.trajectories import Batch
 from tests.train.conftest import OFFER, policy_of, recipe_of, untimed
 
 ROLES = {"responder": {"player": "random"}}

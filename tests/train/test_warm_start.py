@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from gamedsl.recipe.table import Start
-from gamedsl.train import warm_start as module
-from gamedsl.train.errors import TrainError
-from gamedsl.train.metrics import PolicyMetrics
-from gamedsl.train.warm_start import TOLERANCE, warm_start
+from gamedsl.training import warm_start as module
+from gamedsl.training.errors import TrainError
+from gamedsl.training.metrics import PolicyMetrics
+from gamedsl.training.warm_start import TOLERANCE, warm_start
 from tests.train.conftest import OFFER, policy_of, recipe_of
 
 

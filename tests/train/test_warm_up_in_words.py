@@ -14,15 +14,15 @@ from gamedsl.cli import main
 from gamedsl.prompting.random_replies import PLAIN_PHRASES
 from gamedsl.runtime import Action, Game
 from gamedsl.runtime.transcripts import dump
-from gamedsl.train.engine import open_policy
-from gamedsl.train.errors import TrainError
-from gamedsl.train.imitation import warm_up
-from gamedsl.train.imitation_data import ChatDataset, chats_of
-from gamedsl.train.interrupt import Interrupt
-from gamedsl.train.loop import train
-from gamedsl.train.runfolder import RunFolder, create
-from gamedsl.train.seats import assign_seats
-from gamedsl.train.sessions import writer
+from gamedsl.training.engine import open_policy
+from gamedsl.training.errors import TrainError
+from gamedsl.training.imitation import warm_up
+from gamedsl.training.imitation_data import ChatDataset, chats_of
+from gamedsl.training.interrupt import Interrupt
+from gamedsl.training.loop import train
+from gamedsl.training.runfolder import RunFolder, create
+from gamedsl.training.seats import assign_seats
+from gamedsl.training.sessions import writer
 from tests.train.conftest import recipe_of, untimed
 
 COUNT = """

@@ -15,21 +15,21 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Writing
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Action, Game
-from gamedsl.train.advantages import Advantage
-from gamedsl.train.credit import Redraws
-from gamedsl.train.curriculum import climb
-from gamedsl.train.errors import TrainError
-from gamedsl.train.estimators import ActionSums, Experience
-from gamedsl.train.guests import Guest
-from gamedsl.train.loop import train
-from gamedsl.train.methods import method_of
-from gamedsl.train.methods.base import Learner
-from gamedsl.train.reference import Reference, reference_of
-from gamedsl.train.rollout import play
-from gamedsl.train.runfolder import create
-from gamedsl.train.scoring import Scorer
-from gamedsl.train.seats import SeatAssignment
-from gamedsl.train.sessions import Sessions
+from gamedsl.training.advantages import Advantage
+from gamedsl.training.credit import Redraws
+from gamedsl.training.curriculum import climb
+from gamedsl.training.errors import TrainError
+from gamedsl.training.estimators import ActionSums, Experience
+from gamedsl.training.guests import Guest
+from gamedsl.training.loop import train
+from gamedsl.training.methods import method_of
+from gamedsl.training.methods.base import Learner
+from gamedsl.training.reference import Reference, reference_of
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import create
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions
 from tests.train import in_words
 from tests.train.conftest import StopAfter, same
 

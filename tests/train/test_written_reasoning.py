@@ -11,14 +11,14 @@ import pytest
 
 from gamedsl.runtime import Game
 from gamedsl.storage.strict_json import write
-from gamedsl.train.chat_data import read_chats
-from gamedsl.train.errors import TrainError
-from gamedsl.train.imitation import warm_up
-from gamedsl.train.imitation_data import ChatDataset, chats_of
-from gamedsl.train.rollout import play
-from gamedsl.train.seats import assign_seats
-from gamedsl.train.sessions import Sessions
-from gamedsl.train.trajectories import transcripts
+from gamedsl.training.chat_data import read_chats
+from gamedsl.training.errors import TrainError
+from gamedsl.training.imitation import warm_up
+from gamedsl.training.imitation_data import ChatDataset, chats_of
+from gamedsl.training.rollout import play
+from gamedsl.training.seats import assign_seats
+from gamedsl.training.sessions import Sessions
+from gamedsl.training.trajectories import transcripts
 from tests.train import in_words
 
 THINK = """

@@ -16,7 +16,7 @@ from markupsafe import Markup
 from gamedsl.solve.table import PayoffTable
 from gamedsl.tables.model import Cell, Column, Entry, Table, TextRun, number_columns, text_columns
 from gamedsl.tables.numbers import exact, number
-from gamedsl.train.summary import names_of, policy_of
+from gamedsl.training.summary import names_of, policy_of
 from gamedsl.view.report.parts import Section, bullets, paragraph, wide_table
 from gamedsl.view.report.run_data import RunData
 

@@ -18,8 +18,8 @@ from markupsafe import Markup
 
 from gamedsl.storage.writer import write_text
 from gamedsl.tables.numbers import duration, number
-from gamedsl.train.monitors.text import sentences
-from gamedsl.train.summary import summarise
+from gamedsl.training.monitors.text import sentences
+from gamedsl.training.summary import summarise
 from gamedsl.view.canvas import palette
 from gamedsl.view.charts import chart_rules
 from gamedsl.view.conversation import conversation_rules

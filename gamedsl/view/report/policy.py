@@ -1,6 +1,6 @@
 """The sections of a run's page on its policy: its course, equilibria, signals, rounds.
 
-The wording of alarms and ranges is that of the screen (`gamedsl.train.monitors`).
+The wording of alarms and ranges is that of the screen (`gamedsl.training.monitors`).
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 from gamedsl.tables.model import Cell, Column, Entry, Table, number_columns, text_columns
 from gamedsl.tables.numbers import number
-from gamedsl.train.monitors.extinction import alarm_line
-from gamedsl.train.monitors.round_rates import FIRST
-from gamedsl.train.monitors.text import decisions, interval, likeliest, ranges_for
+from gamedsl.training.monitors.extinction import alarm_line
+from gamedsl.training.monitors.round_rates import FIRST
+from gamedsl.training.monitors.text import decisions, interval, likeliest, ranges_for
 from gamedsl.view.charts import Series, heat_map, line_chart
 from gamedsl.view.report.parts import (
     Figure,

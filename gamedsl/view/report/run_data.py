@@ -190,7 +190,7 @@ def _prompts(
     if game is None or not labels:
         return ()
     from gamedsl.prompting.labels import LabelBook
-    from gamedsl.train.information_sets import decisions_of
+    from gamedsl.training.information_sets import decisions_of
 
     env = game.worded(wording_of(info)).env(run_seed=info.get("seed") or 0)
     decisions = decisions_of(env, 0)

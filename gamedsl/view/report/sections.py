@@ -24,8 +24,8 @@ from gamedsl.storage.strict_json import write as write_json
 from gamedsl.tables.model import Cell, Entry, Table, TextRun, number_columns, text_columns
 from gamedsl.tables.numbers import number
 from gamedsl.tables.text import plural
-from gamedsl.train.monitors.text import STANDINGS, contributions
-from gamedsl.train.summary import is_complete, policy_of, predicted
+from gamedsl.training.monitors.text import STANDINGS, contributions
+from gamedsl.training.summary import is_complete, policy_of, predicted
 from gamedsl.view.charts import Series, line_chart
 from gamedsl.view.conversation import (
     conversation_html,

@@ -1,0 +1,179 @@
+"""Training level by level: the same game with one param set to more and more.
+
+Every level is the game compiled anew, and a run of its own that goes on from the checkpoint of the
+one before: adapters, optimiser and all that lasts. A level is passed when the success of the last
+`over` steps is `at` or more on average (`gamedsl.training.success`).
+
+Levels that are held out are never trained on: the run ends with their success.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.errors import CompileError
+from gamedsl.recipe.table import Recipe
+from gamedsl.runtime.game import Game
+from gamedsl.training import checkpoint as checkpoints
+from gamedsl.training.context_length import check_context
+from gamedsl.training.errors import TrainError
+from gamedsl.training.loop import Conclude, Observer, Outcome, engine_of, env_of, train
+from gamedsl.training.metrics import role_means
+from gamedsl.training.rollout import play
+from gamedsl.training.runfolder import RunFolder
+from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import SeatAssignment, assign_seats, budget_of
+from gamedsl.training.sessions import writer
+from gamedsl.training.success import bounds_of, success
+
+if TYPE_CHECKING:
+    from gamedsl.policies.base import Policy
+    from gamedsl.training.interrupt import Interrupt
+
+Level = int | float | str | bool
+Record = dict[str, Any]
+Load = Callable[[Path, dict[str, Any]], Game]
+"""Compiles a file with some params. Raises CompileError."""
+NAME = "curriculum"
+
+
+class Climb:
+    """The progress of a run through its levels. A part of the loop that keeps state."""
+
+    def __init__(self, recipe: Recipe, games: Mapping[Level, Game]) -> None:
+        self._plan = recipe.curriculum
+        self.bounds = {level: bounds_of(game, recipe) for level, game in games.items()}
+        self._number = 0
+        self._recent: list[float] = []
+
+    @property
+    def level(self) -> Level:
+        """The value of the param at the current level."""
+        return self._plan.levels[self._number]
+
+    def see(self, record: Record) -> Record:
+        """Takes a step's record; returns what it says of the level."""
+        level, reached = self.level, success(record, self.bounds[self.level])
+        self._recent = [*self._recent, reached][-self._plan.over :]
+        enough = len(self._recent) == self._plan.over
+        passed = enough and sum(self._recent) / self._plan.over >= self._plan.at
+        if passed and self._number + 1 < len(self._plan.levels):
+            self._number, self._recent = self._number + 1, []
+        return {"level": level, "success": reached}
+
+    def state(self) -> dict[str, Any]:
+        """Returns what a checkpoint must hold of it."""
+        return {"number": self._number, "recent": list(self._recent)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes on from what `state` returned."""
+        self._number, self._recent = state["number"], list(state["recent"])
+
+
+def climb(
+    game: Game,
+    recipe: Recipe,
+    run: RunFolder,
+    policy: Policy,
+    *,
+    observers: Sequence[Observer] = (),
+    conclude: Conclude = lambda run, tree, end: {},
+    interrupt: Interrupt | None = None,
+    seating: SeatAssignment | None = None,
+    load: Load,
+) -> Outcome:
+    """Trains as `gamedsl.training.loop.train` does, through the levels of the recipe's curriculum
+    where it has one; `load` (`gamedsl.load`) compiles them. Raises as it does, and TrainError for a
+    level that cannot be had."""
+    plan = recipe.curriculum
+    if plan.param is None:
+        return train(
+            game, recipe, run, policy,
+            observers=observers, conclude=conclude, interrupt=interrupt, seating=seating,
+        )  # fmt: skip
+    budget = budget_of(recipe) if seating is None else seating.budget
+    params = dict(run.info()["params"])
+    games = {
+        level: _at_level(game, {**params, plan.param: level}, load)
+        for level in dict.fromkeys((*plan.levels, *plan.held_out))
+    }
+    for level, at_level in games.items():
+        if recipe.in_words(at_level.ir):
+            _check_context(level, at_level, recipe, policy)
+    reached = Climb(recipe, games)
+    found = checkpoints.latest(run)
+    if found is not None:
+        try:
+            reached.restore(found.parts[NAME])
+        except (KeyError, TypeError) as error:
+            raise TrainError(
+                f"the checkpoint of `{run.path}` does not say at which level it was",
+                "delete it to go on from the one before",
+            ) from error
+
+    def evaluated(level: Level) -> Record:
+        other = games[level]
+        seats = assign_seats(other, recipe, budget)
+        scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+        engine = engine_of(policy, scorer, written=recipe.in_words(other.ir))
+        whole = replace(recipe, dynamic_sampling=None)
+        batch = play(env_of(other, recipe, policy, seats), engine, whole, recipe.steps + 1, seats)
+        record = role_means(batch)
+        return {**record, "success": success(record, reached.bounds[level])}
+
+    def concluded(folder: RunFolder, tree: Any, end: Record) -> Record:
+        shown = {str(level): evaluated(level) for level in plan.held_out}
+        return {**conclude(folder, None, end), **({"held_out": shown} if shown else {})}
+
+    while True:
+        level = reached.level
+        outcome = train(
+            games[level], recipe, run, policy, observers=observers, conclude=concluded,
+            interrupt=interrupt, seating=assign_seats(games[level], recipe, budget), levels=reached,
+        )  # fmt: skip
+        if outcome.finished or reached.level == level:
+            return outcome
+        observers = [_Started(observer) for observer in observers]
+
+
+class _Started:
+    """An observer that heard of the start already."""
+
+    def __init__(self, observer: Observer) -> None:
+        self._observer = observer
+        self.warm_up, self.step, self.end = observer.warm_up, observer.step, observer.end
+        self.replays = observer.replays
+
+    def start(self, record: Record) -> None: ...
+
+
+def _check_context(level: Level, game: Game, recipe: Recipe, policy: Policy) -> None:
+    """Raises TrainError where a level's prompts are longer than the model reads."""
+    problems = Problems()
+    check_context(game, recipe, writer(policy), problems)
+    if problems.errors:
+        message = problems.found[0].message
+        raise TrainError(f"at the level {level}, {message}", "name levels with shorter prompts")
+
+
+def _at_level(game: Game, params: dict[str, Any], load: Load) -> Game:
+    """Returns the game with other params. Raises TrainError where it does not compile, or has other
+    roles."""
+    shown = ", ".join(f"{name}={value}" for name, value in params.items())
+    try:
+        found = load(game.files[0], params).of("training").worded(game.ir.wording)
+    except CompileError as error:
+        raise TrainError(
+            f"`{game.name}` with {shown} has problems: {error.diagnostics[0].message}",
+            "name levels that the game can have",
+        ) from error
+    if [role.name for role in found.ir.roles] != [role.name for role in game.ir.roles]:
+        raise TrainError(
+            f"`{game.name}` with {shown} has other roles",
+            "choose a param that leaves the roles as they are",
+        )
+    return found

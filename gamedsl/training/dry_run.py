@@ -1,0 +1,335 @@
+"""The cost of a run, without training: `gamedsl train --dry-run`.
+
+The prompts, tokens and parameters are exact; memory follows from formulas (`policies/cost.py`), and
+time is an estimate from one scoring pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import yaml
+
+from gamedsl.diagnostics import Problems
+from gamedsl.policies.base import Notify, Policy, Query
+from gamedsl.policies.chunk_scoring import ChunkedPolicy
+from gamedsl.policies.cost import (
+    SCORED_COPIES,
+    WRITTEN_COPIES,
+    Memory,
+    measured_rate,
+    memory_of,
+)
+from gamedsl.policies.generation import Generated, Writing
+from gamedsl.policies.hf import HFPolicy
+from gamedsl.policies.multi_model import models_of
+from gamedsl.policies.prefix_tree import common_prefix
+from gamedsl.policies.process_memory import peak_memory
+from gamedsl.policies.token_rows import HEAD_ELEMENTS
+from gamedsl.recipe.methods import table
+from gamedsl.recipe.presets import PRESETS
+from gamedsl.recipe.table import Recipe
+from gamedsl.runtime.game import Game
+from gamedsl.tables.numbers import duration
+from gamedsl.training.bundles import Bundles
+from gamedsl.training.context_length import Context, check_context
+from gamedsl.training.credit import Replays
+from gamedsl.training.engine import deterministic, kv_rooms, open_policy, set_threads
+from gamedsl.training.imitation import described
+from gamedsl.training.loop import env_of
+from gamedsl.training.metrics import PolicyMetrics
+from gamedsl.training.optimizer import trained_parameters
+from gamedsl.training.rollout import play
+from gamedsl.training.rows import row_sampler
+from gamedsl.training.scoring import GRAPH_TOKENS, Scorer
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.sessions import Sessions, writer
+
+_SHOWN = 4
+_PLAYED = 64
+"""Games that are played at most where replies are written, or endpoints are called."""
+
+_REPLAYED = 8
+"""Other choices that are played out to tell how long all take."""
+
+_PASSES = 3
+"""A step's forward and backward, in forward passes."""
+
+
+def dry_run(
+    game: Game,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    notify: Notify,
+    problems: Problems | None = None,
+) -> str:
+    """Returns a text for people; what training would refuse is added to `problems`. Raises
+    TrainError and ModelError as training would."""
+    with deterministic(recipe.deterministic):
+        return _dry_run(game, recipe, seating, notify, problems)
+
+
+def _dry_run(
+    game: Game,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    notify: Notify,
+    problems: Problems | None,
+) -> str:
+    threads = set_threads(recipe.threads)
+    policy = open_policy(game, recipe, notify)
+    if recipe.in_words(game.ir):
+        written = writer(policy)
+        context = check_context(game, recipe, written, Problems() if problems is None else problems)
+        return _in_words(game, recipe, seating, written, threads, context)
+    env = env_of(game, recipe, policy, seating)
+    metrics = PolicyMetrics(env, recipe, seating)
+    scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+    seconds, rows = [], row_sampler(game, recipe)
+    called = seating.budget.in_use  # calls cost: few games tell how many a step makes
+    share = min(1.0, _PLAYED / recipe.games) if called else 1.0
+    played = round(recipe.games * share)
+    part = replace(recipe, games=played, group_size=min(recipe.group_size, played))
+    for _ in range(1 if called else 2):  # the first pass also warms up
+        scorer.forget()
+        started = time.perf_counter()
+        batch = play(env, Bundles(scorer, metrics.queries), part, 1, seating, rows)
+        seconds.append(time.perf_counter() - started)
+
+    trained = _size(policy)
+    step = _PASSES * seconds[-1] * recipe.inner_steps / share
+    replayed = []
+    if recipe.credit in ("difference", "counterfactual"):
+        courses, took = Replays(recipe, scorer, seating).estimate(batch, _REPLAYED)
+        replayed = _replays(recipe, courses, took, step)
+        step += took
+    decisions = sum(h.games * len(h.samples) for h in batch.trajectories)
+    work = scored(policy, metrics.queries or batch.queries, batch.tokens, kept=True)
+    facts = [
+        ("game", f"{game.name}, hash {game.hash[:12]}"),
+        *_models(policy),
+        *_preset(recipe),
+        ("trained parameters", f"{trained:,}"),
+        ("a step", f"{recipe.games:,} games, {round(decisions / share):,} decisions"),
+        ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
+        ("distinct tokens", f"{batch.tokens:,} a step"),
+        *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
+        *_memory(policy, trained, work),
+        *_endpoints(recipe, seating, share),
+        *replayed,
+        ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
+                 f" on {threads} thread{'s' if threads != 1 else ''}"),
+        *_floor(policy, work, step),
+    ]  # fmt: skip
+    lines: list[str] = []
+    queries = metrics.queries or batch.queries
+    for query, place in list(zip(queries, metrics.places or batch.places, strict=True))[:_SHOWN]:
+        lines += ["", f"━━ {place.information_set} ━━"]
+        lines += [line for role, text in query.messages for line in (f"[{role}]", text)]
+        named = zip(query.labels, place.legal, strict=True)
+        lines.append("answers: " + ", ".join(f"{label} ({name})" for label, name in named))
+    if len(queries) > _SHOWN:
+        lines += ["", f"and {len(queries) - _SHOWN} more prompts (gamedsl prompts shows all)"]
+    return _text(facts, lines, recipe)
+
+
+def _in_words(
+    game: Game,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    policy: Writing,
+    threads: int,
+    context: Context | None,
+) -> str:
+    """Returns the text for a game in which replies are written; one group of its games is
+    played, or as many of them as tell what a step takes."""
+    env = env_of(game, recipe, policy, seating)
+    started = time.perf_counter()
+    played = min(recipe.group_size, _PLAYED)
+    group, rows = replace(recipe, games=played, group_size=played), row_sampler(game, recipe)
+    batch = play(env, Sessions(policy), group, 1, seating, rows)
+    step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / played
+    said = [sample for _, sample in batch.samples]
+    written = [one.written for one in said if one.written is not None]
+    tokens = sum(len(reply.reply_ids) for reply in written)
+    redrawn = []
+    if recipe.credit in ("difference", "counterfactual"):
+        more = recipe.replays * len(said)
+        games = round(more * recipe.games / played)
+        told = f"{games:,} games a step are played on, {recipe.replays} from each reply"
+        redrawn = [("replays", told)]
+        step *= 1 + more / played / 2  # a game that branches off has half its replies before it
+    trained = sum(p.numel() for p in trained_parameters(policy, seating))
+    longest = 0 if context is None else context.most
+    work = spoken(written, longest, recipe.games / played)
+    valid = sum(one.invalid is None for one in said)
+    facts = [
+        ("game", f"{game.name}, hash {game.hash[:12]}"),
+        *_models(policy),
+        *_preset(recipe),
+        ("trained parameters", f"{trained:,}"),
+        ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
+        (
+            "one group" if played == recipe.group_size else f"{played} games",
+            f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid",
+        ),
+        *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
+        *([("context", context.describe())] if context is not None else []),
+        *([("keys and values", _rooms(policy, context))] if context is not None else []),
+        *_memory(policy, trained, work),
+        *redrawn,
+        *_endpoints(recipe, seating, played / recipe.games),
+        ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
+                 f" on {threads} thread{'s' if threads != 1 else ''}"),
+        *_floor(policy, work, step),
+    ]  # fmt: skip
+    lines: list[str] = []
+    for one in said[:_SHOWN]:
+        why = "" if one.invalid is None else f" (invalid: {one.invalid.reason})"
+        text = batch.text(one)
+        lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", text]
+    return _text(facts, lines, recipe)
+
+
+def _rooms(policy: Policy, context: Context) -> str:
+    """Returns how much room keys and values have, and how many rows of the longest context fit."""
+    rooms = kv_rooms(policy)
+    room = ", ".join(
+        (f"{name}: " if len(rooms) > 1 else "") + f"{gib:.3g} GiB" for name, gib in rooms.items()
+    )
+    return f"{room}: room for {context.rows:,} rows of {context.most:,} tokens at once"
+
+
+def _replays(recipe: Recipe, courses: int, took: float, rest: float) -> list[tuple[str, str]]:
+    """Returns how many other choices a step plays out, and how long that takes beside the `rest`;
+    with a warning where it is most of the step."""
+    told = f"{courses:,} other choices a step, each on at most {recipe.replays:,} courses of play"
+    found = [("replays", f"{told}, about {took:.1f} s")]
+    if took > rest:
+        fix = "fewer `replays`, or fewer `games`, take less"
+        found.append(("warning", f"`credit: {recipe.credit}` takes most of a step: {fix}"))
+    return found
+
+
+def _models(policy: Policy) -> list[tuple[str, str]]:
+    """Returns each model with its adapters, and how much of it is trained where there are
+    several."""
+    models = models_of(policy)
+    return [
+        ("model", f"{one.name}, adapters {', '.join(one.adapters)}"
+                  + (f", {_size(one):,} parameters" if len(models) > 1 else ""))
+        for one in models
+    ]  # fmt: skip
+
+
+def _preset(recipe: Recipe) -> list[tuple[str, str]]:
+    """Returns the settings that a preset stands for, as the run has them."""
+    if recipe.preset is None:
+        return []
+    given = {
+        name: table()[name].plain(recipe.value(name)) for name in PRESETS[recipe.preset].settings
+    }
+    return [("preset", f"{recipe.preset}: " + ", ".join(f"{k} {v}" for k, v in given.items()))]
+
+
+def _size(policy: Policy) -> int:
+    return sum(parameter.numel() for parameter in policy.parameters())
+
+
+def _endpoints(recipe: Recipe, seating: SeatAssignment, steps: float) -> list[tuple[str, str]]:
+    """Returns the calls that endpoints would get, by those that they got in so many steps, and the
+    budget of the run."""
+    if not seating.budget.in_use:
+        return []
+    calls, tokens = (
+        "any number of" if most is None else f"at most {most:,}"
+        for most in (recipe.budget.calls, recipe.budget.tokens)
+    )
+    told = f"about {round(seating.budget.calls / steps):,} calls a step; in all {calls} calls"
+    return [("endpoints", f"{told}, {tokens} tokens")]
+
+
+def _text(facts: list[tuple[str, str]], shown: list[str], recipe: Recipe) -> str:
+    width = max(len(name) for name, _ in facts)
+    lines = [f"{name:<{width}}  {value}" for name, value in facts]
+    lines += [*shown, "", "train:", *_indented(recipe.as_dict()), "", "nothing was trained"]
+    return "\n".join(lines)
+
+
+def _indented(recipe: dict[str, Any]) -> list[str]:
+    text = yaml.safe_dump(recipe, sort_keys=False, default_flow_style=None, allow_unicode=True)
+    return [f"  {line}" for line in text.splitlines()]
+
+
+@dataclass(frozen=True)
+class Work:
+    """A step's passes: distinct tokens that are trained on, the positions of them that have logits,
+    tokens that are read or drawn without a gradient before, and tokens of which something is kept:
+    keys and values where replies are drawn, else what the frozen layers gave."""
+
+    tokens: int
+    rows: int
+    read: int = 0
+    kept: int = 0
+
+
+def scored(policy: Policy, queries: Sequence[Query], tokens: int, kept: bool) -> Work:
+    """Returns the work of a closed step."""
+    labels = [policy.encode(query).labels for query in queries]
+    rows = sum(1 + sum(len(label) - 1 for label in some) for some in labels)
+    return Work(tokens, rows, kept=tokens if kept else 0)
+
+
+def spoken(written: Sequence[Generated], longest: int, games: float) -> Work:
+    """Returns the work of a step of so many times these replies: all are distinct, and what they
+    begin with is read once for those that share it."""
+    ids = sorted(reply.prompt_ids + reply.reply_ids for reply in written)
+    tokens = sum(len(b) - common_prefix(a, b) for a, b in zip([(), *ids], ids, strict=False))
+    replied = sum(len(reply.reply_ids) for reply in written)
+    whole, drawn = round(tokens * games), round(replied * games)
+    return Work(whole, drawn, read=whole, kept=min(whole, round(longest * len(written) * games)))
+
+
+def _memory(policy: Policy, trained: int, work: Work) -> list[tuple[str, str]]:
+    """Returns the memory of the device, and its part while a pass goes forward and backward."""
+    told: list[tuple[str, str]] = []
+    chunked = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
+    for one in chunked:
+        name = f"{one.name}: " if len(chunked) > 1 else ""
+        told.append(("a pass", name + one.activations.describe()))
+        memory = memory_in(one, trained, work)
+        told.append(("memory", name + memory.describe()))
+    return [*told, ("process", f"at most {peak_memory() / 1e9:.1f} GB so far")]
+
+
+def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:
+    """Returns the memory of a step; all its tokens are taken to be of this model."""
+    size, passes = policy.size, policy.activations
+    largest = min(work.tokens, max(passes.pass_tokens, GRAPH_TOKENS))
+    kept = work.kept * size.hidden * size.dtype.itemsize
+    rows, copies = min(work.rows, policy.most_rows), SCORED_COPIES
+    if work.read and isinstance(policy, HFPolicy):  # as much again while replies are drawn
+        kept = 2 * min(policy.kv_bytes, work.kept * policy.kv_token_bytes)
+        rows, copies = min(work.rows, HEAD_ELEMENTS // size.vocabulary), WRITTEN_COPIES
+    return memory_of(
+        size, trained=trained, activations=passes.peak_bytes(largest, again=passes.again(largest)),
+        logits=copies * rows * size.vocabulary, kept=kept,
+    )  # fmt: skip
+
+
+def _floor(policy: Policy, work: Work, expected: float) -> list[tuple[str, str]]:
+    """Returns what the step's multiplications take at the rate that is measured here, beside the
+    time that is expected."""
+    seconds = flop = 0.0
+    for one in models_of(policy):
+        if isinstance(one, ChunkedPolicy):
+            here = one.size
+            flop += (mine := here.step_flop(work.tokens, work.rows) + here.read_flop(work.read, 0))
+            seconds += mine / measured_rate(here.dtype, here.device, here.hidden)
+    if not seconds:
+        return []
+    told = f"{seconds:.2g} s a step: {flop / 1e9:,.0f} GFLOP at {flop / seconds / 1e9:,.0f} GFLOP/s"
+    return [("floor", f"{told}; expected is {expected / seconds:.1f} times that")]

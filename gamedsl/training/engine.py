@@ -1,0 +1,165 @@
+"""From a recipe to the policy that it trains; what is missing is said before anything starts.
+
+Roles may have models of their own: then the policy is made of several, and each has the adapters of
+its roles.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gamedsl.extras import install_command
+from gamedsl.ir.game import GameIR
+from gamedsl.policies import factory
+from gamedsl.policies.factory import PolicyOptions
+from gamedsl.policies.names import NO_LANGUAGE, vllm_install
+from gamedsl.prompting.labels import draw_labels
+from gamedsl.prompting.tokenizers import together
+from gamedsl.recipe.table import Recipe
+from gamedsl.training.errors import TrainError
+
+if TYPE_CHECKING:
+    from gamedsl.policies.base import Notify, Policy
+    from gamedsl.policies.generation import Writing
+    from gamedsl.policies.process_group import ProcessGroup
+    from gamedsl.runtime.game import Game
+
+_NEEDED = ("numpy", "torch", "safetensors")
+_NEEDED_BY_MODELS = (*_NEEDED, "transformers", "peft")
+
+
+def require(ir: GameIR, recipe: Recipe) -> None:
+    """Raises TrainError, with the command that helps, if a package that the run needs is
+    missing."""
+    language = not NO_LANGUAGE.issuperset(recipe.models(ir).values())
+    needed = _NEEDED_BY_MODELS if language else _NEEDED
+    missing = [name for name in needed if importlib.util.find_spec(name) is None]
+    if missing:
+        raise TrainError(
+            f"training needs {' and '.join(missing)}, not installed here", install_command("train")
+        )
+    if recipe.engine == "vllm" and importlib.util.find_spec("vllm") is None:
+        raise TrainError("`engine: vllm` needs vLLM, not installed here", vllm_install())
+
+
+def set_threads(count: int | None) -> int:
+    """Use this many threads (None: as torch chooses); returns how many are used."""
+    import torch
+
+    if count is not None:
+        torch.set_num_threads(count)
+    return torch.get_num_threads()
+
+
+@contextmanager
+def deterministic(wanted: bool) -> Iterator[None]:
+    """Inside of the block, torch takes only operations that give the same bits each time, if that
+    is `wanted`; to be entered before a GPU is used, for cuBLAS reads its setting then."""
+    if not wanted:
+        yield
+        return
+    import torch
+
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled()
+    torch.use_deterministic_algorithms(True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before)
+
+
+def kv_rooms(policy: Policy) -> dict[str, float]:
+    """GiB of keys and values that each model of a policy keeps."""
+    from gamedsl.policies.handed_on import bare
+    from gamedsl.policies.multi_model import models_of
+
+    sizes = {one.name: getattr(bare(one), "kv_bytes", None) for one in models_of(policy)}
+    return {name: size / 2**30 for name, size in sizes.items() if size is not None}
+
+
+def open_policy(
+    game: Game, recipe: Recipe, notify: Notify, *, fresh: bool = True,
+    rooms: Mapping[str, float] | None = None, group: ProcessGroup | None = None,
+) -> Policy:  # fmt: skip
+    """Load the models with fresh adapters. Raises gamedsl.policies.errors.ModelError, and
+    TrainError where models cannot play together.
+
+    The frozen part of prompts is kept from step to step only where all prompts are known from the
+    start. Elsewhere what is kept would depend on where the run was last resumed, and with the
+    packing of a pass its last bits. A run that is not `fresh` may have adapters of a rank that an
+    older version allowed. `rooms` is what `kv_rooms` said of it when it began. The processes of a
+    `group` share its work.
+    """
+    kept: dict[str | None, float] = {}
+    kept.update(rooms or {})
+    if recipe.kv_cache is not None:
+        kept = {None: recipe.kv_cache}
+    options = PolicyOptions(
+        lora=recipe.lora,
+        shapes=recipe.shapes(game.ir),
+        finetuning=recipe.finetuning,
+        vllm=recipe.vllm if recipe.engine == "vllm" else None,
+        seed=recipe.seed,
+        dtype=recipe.dtype,
+        kv_cache=kept,
+        pass_tokens=recipe.pass_tokens,
+        recompute=recipe.recompute,
+        keeps_trunk=_prompts_last(game, recipe),
+        useful=fresh,
+        group=group,
+        shards=recipe.shard,
+    )
+    models = recipe.models(game.ir)
+    here = options if recipe.cluster == "local" else replace(options, vllm=None)
+    policy = factory.open_policy(models, here, join_tokenizers=together, notify=notify)
+    if recipe.cluster != "local":
+        policy = _with_workers(policy, models, options, recipe, notify)
+    try:
+        draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=policy.tokenizer)
+    except ValueError as error:
+        raise TrainError(
+            f"labels must be equal in tokens, and {error}",
+            "give `labels` another style, or take a model with another tokenizer",
+        ) from error
+    return policy
+
+
+def _with_workers(
+    policy: Policy, models: Mapping[str, str], options: PolicyOptions, recipe: Recipe,
+    notify: Notify,
+) -> Policy:  # fmt: skip
+    """Returns a policy whose replies workers of the recipe's cluster write."""
+    from gamedsl.policies.ray_workers import RayPolicy, Workers
+
+    if options.group is not None:
+        raise TrainError(
+            "several processes of torchrun and a Ray cluster cannot share one run",
+            "start it without torchrun, or write `cluster: local`",
+        )
+    notify("starting workers")
+    address = None if recipe.cluster == "ray" else recipe.cluster
+    workers = Workers(models, options, address=address, count=recipe.workers)
+    written_there: Writing = RayPolicy(policy, workers)
+    return written_there
+
+
+def close(policy: Policy) -> None:
+    """Ends the workers that write for a policy, if there are any."""
+    workers = getattr(policy, "workers", None)
+    if workers is not None:
+        workers.close()
+
+
+def _prompts_last(game: Game, recipe: Recipe) -> bool:
+    """Whether a language model reads the same prompts at every step, known from the start."""
+    from gamedsl.training.information_sets import decisions_of
+
+    if recipe.in_words(game.ir) or NO_LANGUAGE.issuperset(recipe.models(game.ir).values()):
+        return False
+    return decisions_of(game.env(), recipe.seed) is not None

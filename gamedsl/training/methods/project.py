@@ -1,0 +1,251 @@
+"""`project`: mirror descent on the decisions' own probabilities, then a fit of the network.
+
+For each decision the step of magnetic mirror descent with an entropy mirror map has a closed form
+(Sokota et al. 2023): with policy pi, magnet rho, action values q, weight alpha and step size eta,
+
+    pi' is proportional to (pi * rho^(eta alpha) * e^(eta q))^(1 / (1 + eta alpha)).
+
+A gradient step cannot take a network there: it moves all decisions at once, for their prompts
+hardly differ. So pi' is the target at every distinct prompt, and the adapters are fitted to all
+targets together (see `gamedsl.training.methods.fitting`). Decisions that no game came to have
+targets too where they are known, with no values: they are held, and pulled to the magnet.
+
+q are the means of the samples' advantages. Every sample's baseline is the mean of its deal, role
+and step, which takes away what the cards alone decided; it is the same for all actions of an
+information set, in expectation, so pi' does not depend on it. A target's log-odds differ from the
+policy's by at most `project.change`, so that the few samples of a rare action cannot throw it.
+
+A network that is trained from nothing misses its targets at first. With `project.base: target` pi
+in the formula is the target of the step before, as in mirror descent by its dual variables
+(Nesterov 2009): what was learned is not lost where it was not fitted. With
+`project.min_probability` no target asks for less than that of any action, whatever was learned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.methods import MethodSpec
+from gamedsl.recipe.setting import setting
+from gamedsl.recipe.table import LARGE
+from gamedsl.storage.shapes import NUMBER
+from gamedsl.training.methods.magnet import MagnetSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from gamedsl.policies.base import Query
+    from gamedsl.training.estimators import ActionSums, Experience
+    from gamedsl.training.methods.base import Learner, Record
+    from gamedsl.training.methods.fitting import Adam, Newton
+
+
+@dataclass(frozen=True)
+class ProjectSettings:
+    """The length of a step, and the quality of its fit. A `batch` of None is all prompts."""
+
+    eta: tuple[float, float] = setting(
+        (0.7, 0.3),
+        "how far action values move the policy, at the first step and at the last", low=0,
+        high=LARGE,
+    )  # fmt: skip
+    change: float = setting(
+        1,
+        "the most that the log-odds of two actions are to change in a step",
+        low=0,
+        high=LARGE,
+        above=True,
+    )
+    base: Literal["policy", "target"] = setting(
+        "policy",
+        "what a target improves: the `policy` as it is, or the `target` of the step before, so that"
+        " what a fit missed is not lost; either lies within `change` of the policy",
+    )
+    fit: float = setting(
+        0.1, "the fit stops when this share of the divergence is left", low=0, high=1
+    )
+    fitter: Literal["auto", "newton", "adam"] = setting(
+        "auto",
+        "how the adapters are fitted; `auto`: by `newton` where decisions are few, else by `adam`",
+    )
+    rate: Literal["adapted", "held"] = setting(
+        "adapted",
+        "`lr` is `adapted`, halved where a try of `adam` made the fit worse and raised by a tenth"
+        " elsewhere, or it is `held`: with momentum a worse try does not yet mean too long a step",
+    )
+    batch: int | None = setting(
+        "all",
+        "prompts of an optimiser step of `adam`, drawn in fours that share a beginning; with it"
+        " `inner_steps` counts passes through all prompts",
+        low=1, high=1_000_000, absent="all",
+    )  # fmt: skip
+    min_probability: float = setting(
+        0, "the least probability of a legal action in a target, and so at every information set",
+        low=0, high=0.2, formerly="floor",
+    )  # fmt: skip
+
+
+class Projection:
+    """Keeps the magnet, and the state of its fits."""
+
+    def __init__(self, learner: Learner) -> None:
+        from gamedsl.training.methods.fitting import Adam, Newton
+        from gamedsl.training.methods.magnet_policy import MagnetPolicy
+
+        self._learner, recipe = learner, learner.recipe
+        self._pull, self._project = recipe.of(MagnetSettings), recipe.of(ProjectSettings)
+        self._magnet = MagnetPolicy(
+            learner.policy, learner.known, every=self._pull.every,
+            uniform=self._pull.uniform, temperature=recipe.temperature,
+        )  # fmt: skip
+        self._newton = Newton(learner)
+        self._adam = Adam(
+            learner, adapts=self._project.rate == "adapted", batch=self._project.batch
+        )
+        self._targets: dict[str, torch.Tensor] = {}
+        """The targets of the last steps, by what tells a query from others; empty unless the next
+        ones start from them."""
+
+    def update(self, experience: Experience) -> Record:
+        import numpy as np
+        import torch
+
+        from gamedsl.training.methods.fitting import Goal, digest
+        from gamedsl.training.optimizer import between
+
+        learner, recipe, project = self._learner, self._learner.recipe, self._project
+        step, frozen = experience.step, experience.frozen
+        asked = list(learner.known or experience.queries)
+        learned = dict(zip(experience.queries, action_values(experience.sums), strict=True))
+        values = [learned.get(query, np.zeros(len(query.labels))) for query in asked]
+        alpha = between(self._pull.weight, step, recipe.steps)
+        eta = between(project.eta, step, recipe.steps)
+        change, least = project.change, project.min_probability
+        played = learner.played(learner.scores(asked))
+        names = [digest([query]) for query in asked]
+        targets = [
+            log_pi.double()
+            if query.adapter in frozen
+            else target(
+                log_pi, log_rho, torch.from_numpy(q), eta, alpha, change, least,
+                base=self._targets.get(name),
+            )
+            for query, name, log_pi, log_rho, q in zip(
+                asked, names, played, self._magnet.log_rho(asked), values, strict=True
+            )
+        ]  # fmt: skip
+        if project.base == "target":
+            self._targets |= zip(names, targets, strict=True)
+        goal = Goal(learner, asked, targets, frozen, project.fit)
+        record = self._fitter(asked).fit(goal, step)
+        if self._magnet.due(step):
+            learner.scorer.forget()  # a graph would not survive the move
+            self._magnet.move()
+        return record | {"magnet_weight": alpha, "eta": eta}
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "magnet": self._magnet.adapters,
+            "newton": self._newton.state(),
+            "adam": self._adam.state(),
+            "targets": self._targets,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        self._magnet.put(state["magnet"])
+        self._newton.restore(state["newton"])
+        self._adam.restore(state["adam"])
+        self._targets = state["targets"]
+
+    def _fitter(self, queries: Sequence[Query]) -> Newton | Adam:
+        from gamedsl.training.methods.tangent import fits
+
+        wanted: str = self._project.fitter
+        if wanted == "auto":
+            few = self._learner.known and fits(self._learner.policy, queries)
+            wanted = "newton" if few else "adam"
+        return self._newton if wanted == "newton" else self._adam
+
+
+def action_values(sums: ActionSums) -> list[np.ndarray]:
+    """Returns per query the mean advantage [A] of each action's samples. One that has none is taken
+    to be worth what the others are on average: a prompt's advantages need not be 0 on average,
+    since its samples may be compared with those of other prompts."""
+    import numpy as np
+
+    return [
+        np.divide(
+            sum_A, counts, out=np.full(len(sum_A), sum_A.sum() / max(counts.sum(), 1.0)),
+            where=counts > 0,
+        )
+        for sum_A, counts in zip(sums.sums_A, sums.counts_A, strict=True)
+    ]  # fmt: skip
+
+
+def target(
+    log_pi: torch.Tensor,
+    log_rho: torch.Tensor,
+    q: torch.Tensor,
+    eta: float,
+    alpha: float,
+    change: float,
+    least: float = 0.0,
+    base: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """Returns log pi' [A], float64; see the module docstring. No two actions' log-odds change by
+    more than `change`, unless to bring a probability back to `least` (less what then is too much).
+    `base` takes the place of log pi in the formula."""
+    now = log_pi.double()
+    base = now if base is None else base
+    move = (eta * alpha * (log_rho.double() - base) + eta * q.double()) / (1 + eta * alpha)
+    move = move + (base - now)
+    widest = float(move.max() - move.min())
+    if widest > change:
+        move = move * (change / widest)
+    log_pi = (now + move).log_softmax(0)
+    return log_pi.clamp(min=math.log(least)).log_softmax(0) if least else log_pi
+
+
+METHOD = MethodSpec(
+    doc="`project`ed improvements, to which the adapters are fitted",
+    start=Projection,
+    settings={"project": ProjectSettings},
+    reads=("magnet", "scale", "baseline", "compare", "credit"),
+    defaults={
+        "games": 4096, "lr": 0.0005, "betas": (0, 0.999), "inner_steps": 8, "group_by": "deal",
+        "magnet.weight": (0.3, 0.05),
+    },
+    conflicts=(
+        Conflict(
+            ("method", "kl"), lambda recipe, _: recipe.kl,
+            "`project` pulls to a magnet, not to the policy that training started with",
+            "leave `kl` out, or write `method: grpo`",
+        ),
+        Conflict(
+            ("method", "entropy"), lambda recipe, _: recipe.entropy,
+            "`project` fits targets, and its magnet is what keeps the policy's entropy up",
+            "leave `entropy` out and raise `magnet.weight`",
+        ),
+        Conflict(
+            ("method", "entropy_floor"), lambda recipe, _: recipe.entropy_floor,
+            "`project` fits targets, and its floor is one of probabilities",
+            "leave `entropy_floor` out and set `project.min_probability`",
+        ),
+    ),
+    closed_because="its targets are probabilities of all options of a decision",
+    mixes=True,
+    swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
+    records={
+        "magnet_weight": (NUMBER, "weight of the divergence from the magnet"),
+        "eta": (NUMBER, "how far targets go"),
+        "wanted": (NUMBER, "divergence of the policy from the targets before the fit"),
+        "fitted": (NUMBER, "tries of the fit"),
+        "tangents": (NUMBER, "how often the network was linearised"),
+        "damping": (NUMBER, "damping of the Newton steps"),
+    },
+)  # fmt: skip

@@ -1,0 +1,97 @@
+"""Puts the policy where the recipe's `start` and `prior` say, before training begins.
+
+An untrained model prefers some meaningless labels to others, for their spelling and their place
+in the list. Such a start is an accident, and where the factor is a thousand it hides an action
+from sampling for good. With `prior: uniform` training starts from uniform play instead, and with
+`start` from wherever the user wants it, on either side of a basin's boundary for instance.
+
+The adapters are fitted to the wanted distributions by a few Adam steps on KL(target || pi),
+summed over the decisions of the game. Decisions of which nothing is wanted are held where they
+were, since adapters share their weights between decisions. The optimiser used here is thrown
+away: training starts with a fresh one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from gamedsl.policies.base import Policy, Query
+from gamedsl.recipe.table import Recipe, Start
+from gamedsl.training.errors import TrainError
+from gamedsl.training.trajectories import Place
+
+TOLERANCE = 0.01
+"""How near every wanted probability must come."""
+MOST_STEPS = 200
+_LR = 3e-4
+_BETAS = (0.5, 0.9)
+"""Short memories, and a rate that is halved whenever the fit gets worse: Adam's first steps are as
+long as the rate says, whatever the gradient, and overshoot."""
+_FLOOR = 1e-4
+"""A target of zero is out of a softmax's reach; this is inside the tolerance and has a
+gradient."""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """The end of a warm start: the steps it took and the largest distance left, in probability."""
+
+    steps: int
+    distance: float
+
+
+def warm_start(
+    policy: Policy, recipe: Recipe, queries: Sequence[Query], places: Sequence[Place]
+) -> Fitted:
+    """Fits the policy to what the recipe wants at `queries`, which are all decisions of the game.
+
+    Raises TrainError where it does not come within `TOLERANCE` in `MOST_STEPS` steps.
+    """
+    before = [log_pi.exp() for log_pi in policy.log_probs(queries)]
+    uniform = recipe.prior == "uniform"
+    wanted = [_target(recipe.start, place, uniform) for place in places]
+    named = [index for index, target in enumerate(wanted) if target is not None]
+    targets = [old if new is None else new for old, new in zip(before, wanted, strict=True)]
+    optimizer = torch.optim.Adam(policy.parameters(), lr=_LR, betas=_BETAS)
+    distance = divergence = float("inf")
+    for step in range(MOST_STEPS + 1):
+        optimizer.zero_grad()
+        # The gradient of KL(target || pi) is that of -sum(target * log pi).
+        log_pi = policy.backward(queries, [-target for target in targets])
+        distances = {i: float((log_pi[i].exp() - targets[i]).abs().max()) for i in named}
+        distance = max(distances.values(), default=0.0)
+        if distance <= TOLERANCE:
+            optimizer.zero_grad()
+            return Fitted(step, distance)
+        before_step, divergence = divergence, _divergence(targets, log_pi)
+        if divergence > before_step:
+            for group in optimizer.param_groups:
+                group["lr"] *= 0.5
+        optimizer.step()
+    worst = max(distances, key=distances.__getitem__)
+    raise TrainError(
+        f"the warm start did not reach its target: after {MOST_STEPS} steps"
+        f" {places[worst].information_set} is {distances[worst]:.2f} away",
+        "ask for a less extreme `start`, write `adapters: per_role`, or `prior: model`",
+    )
+
+
+def _divergence(targets: Sequence[torch.Tensor], log_pi: Sequence[torch.Tensor]) -> float:
+    """Returns the sum of KL(target || pi) over the decisions, less the targets' negative
+    entropy."""
+    return -sum(float((t * lp).sum()) for t, lp in zip(targets, log_pi, strict=True))
+
+
+def _target(starts: Sequence[Start], place: Place, uniform: bool) -> torch.Tensor | None:
+    """Returns the wanted distribution at a place; a start for its step wins over one for all steps,
+    and that over the prior. None: as it is."""
+    fitting = [s for s in starts if s.role == place.role and s.step in (None, place.step)]
+    for start in sorted(fitting, key=lambda s: s.step is None):
+        probs = start.target(place.legal)
+        if probs is not None:
+            target = torch.tensor(probs).clamp(min=_FLOOR)
+            return target / target.sum()
+    return torch.full((len(place.legal),), 1 / len(place.legal)) if uniform else None
