@@ -1,4 +1,4 @@
-"""What a GPU does with the trainer, in parts of eight minutes, each against a peer or a limit.
+"""Measures the trainer on a GPU in parts of eight minutes, each against a peer or a limit.
 
     python benchmarks/gpu.py --part check --out benchmarks/results/gpu_check.json
     python benchmarks/gpu.py --part step --small
@@ -301,7 +301,7 @@ def replies_of(bench: Bench, shape: str) -> Found:
 
 
 def memory(bench: Bench) -> Found:
-    """What a step allocates, against what `--dry-run` says of it."""
+    """Compares what a step allocates with what `--dry-run` says of it."""
     shapes = bench.shapes("0.1b", "0.6b", "4b")
     return {shape: memory_of(bench, shape) for shape in shapes if bench.has_time}
 

@@ -1,4 +1,4 @@
-"""How fast the language server answers a keystroke in Hanabi, over stdio, beside the bare parse.
+"""Times the language server's answer to a keystroke in Hanabi, over stdio, beside the bare parse.
 
 `python benchmarks/lsp.py` prints the median from the change that is sent to the problems that
 arrive, the pause of the server included, that of parsing the YAML alone, and their ratio.

@@ -214,7 +214,7 @@ TREE = Path(__file__).resolve().parents[1]
 
 
 class Setting:
-    """What the processes of all sides find on this machine: bytecode, and the cache of gamedsl.
+    """A setting fixes what the processes of all sides find: bytecode, and the cache of gamedsl.
     All that it needs lies in one folder."""
 
     def __init__(self, name: str, folder: Path, trees: dict[str, Path]) -> None:

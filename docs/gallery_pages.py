@@ -291,7 +291,7 @@ def _escaped(text: str) -> str:
 
 
 def _without_time(text: str) -> list[str]:
-    """What `gamedsl solve` prints, without the time that it took."""
+    """Returns what `gamedsl solve` prints, without the time that it took."""
     return text.splitlines()[:-2]
 
 

@@ -1,4 +1,4 @@
-"""What is said where a library is missing that only an extra of this package installs."""
+"""The message where a library is missing that only an extra of this package installs."""
 
 from __future__ import annotations
 

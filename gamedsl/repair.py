@@ -32,7 +32,7 @@ _HISTORIES = 0
 
 @dataclass(frozen=True)
 class Repair:
-    """What became of a file: its text before and after, and the problems that were mended, in
+    """A repair of a file: its text before and after, and the problems that were mended, in
     their order. The text is None where the file cannot be read."""
 
     before: str | None

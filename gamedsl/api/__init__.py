@@ -1,1 +1,1 @@
-"""What Python code holds: a game with the methods that stand on the parts above it."""
+"""The objects that Python code holds: a game, with methods that stand on the parts above it."""

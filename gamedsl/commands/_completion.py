@@ -1,4 +1,4 @@
-"""What a shell completes: commands, flags, choices, shipped names, settings, codes.
+"""Completion in a shell: commands, flags, choices, shipped names, settings, codes.
 
 argcomplete asks the parsers that the commands have anyway, so that there is no second list of
 flags. The shell runs `gamedsl` for each completion; of the commands only the one is imported that

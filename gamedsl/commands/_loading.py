@@ -1,4 +1,4 @@
-"""What is said while a command loads: each part as it begins, with how long it took the last time.
+"""Says what a command loads: each part as it begins, with how long it took the last time.
 
 Times are kept in the user's cache, by the text of the part. Where there is no cache, nothing is
 known of the last time.

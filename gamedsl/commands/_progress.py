@@ -1,4 +1,4 @@
-"""What a command shows of work that takes long: one line, on a terminal alone, gone at its end.
+"""Progress of work that takes long: one line, on a terminal alone, gone at its end.
 
 Nothing is shown of what takes less than `SLOW` seconds, nor where the error stream is a file.
 """

@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z_][\w-]*")
 
 
 class Kind(NamedTuple):
-    """What a problem says, wherever it says it."""
+    """A kind of problem: its code and message, wherever it is."""
 
     code: str
     message: str

@@ -1,4 +1,4 @@
-"""What a worker does: one method for each task, each with plain data in and out.
+"""The tasks of a worker: one method for each, with plain data in and out.
 
 Every file is named by a path below one folder, or is a shipped game. A text stands for a file that
 is not saved: it is compiled as though it were at its path.

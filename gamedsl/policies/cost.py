@@ -1,4 +1,4 @@
-"""What a step costs on a device, by formula: bytes of memory, and multiplications.
+"""The cost of a step on a device, by formula: bytes of memory, and multiplications.
 
 Counts are of the parts that grow with the model or the step: weights, adapters with their gradients
 and Adam's two averages, activations of the largest pass, logits, keys and values, and prefixes that

@@ -203,7 +203,7 @@ class Decoder:
         return [(row.index, row.result(finish)) for row, finish in finished.items()]
 
     def _burst_of(self, groups: Sequence[Group]) -> int:
-        """How many tokens are drawn before any is looked at: no row may run out of room."""
+        """Counts the tokens that are drawn before any is looked at: no row may run out of room."""
         rows = [row for group in groups for row in group]
         many = len(rows) > _BURST_ROWS and any(len(group) > 1 for group in groups)
         if self.burst == 1 or many or any(row.constraint is not None for row in rows):
@@ -386,7 +386,7 @@ def _order(row: Row) -> tuple[str, Ids]:
 
 
 def _kinds(network: Network) -> str:
-    """What the model has beside attention, as the beginning of a sentence."""
+    """Names what the model has beside attention, as the beginning of a sentence."""
     kinds = dict.fromkeys(getattr(network.config, "layer_types", None) or ())
     other = [kind for kind in kinds if not kind.endswith("attention") or kind.startswith("linear")]
     if not other:

@@ -1,4 +1,4 @@
-"""How much memory keys and values get: a share of what is free once the model is loaded.
+"""The memory for keys and values: a share of what is free once the model is loaded.
 
 The room decides which rows are decoded together, and with that the last bits of replies. So a share
 is rounded down to a power of two, which differs little from start to start, and a run that goes on

@@ -190,7 +190,7 @@ class Network:
         return logits_RV
 
     def _logits(self, hidden_RD: torch.Tensor) -> torch.Tensor:
-        """What the output layer makes of final states, in float32."""
+        """Applies the output layer to final states (R, D) and returns logits (R, V) in float32."""
         if self._head_VD.dtype == torch.float32:
             return nn.functional.linear(hidden_RD.float(), self._head_VD, self._bias_V)
         apply: Any = _Head.apply  # torch leaves it untyped

@@ -22,7 +22,7 @@ _BLOCK = 256
 
 @dataclass(frozen=True)
 class Draws:
-    """What rows are drawn from, on the device: distribution `of_B` of G, each at its temperature.
+    """The distributions that rows are drawn from: row b from `of_B[b]` of G, at its temperature.
     `plain`: all are 1."""
 
     of_B: torch.Tensor

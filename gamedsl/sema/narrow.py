@@ -35,9 +35,9 @@ from gamedsl.ir.types import (
 
 
 class Fact(NamedTuple):
-    """What a test proves of the expression that has the key `of`: it is not none (`bound`); it is a
-    text, or none; it is no text, or none; it is `not` the enum value of a name; or it is `in` a
-    type."""
+    """A fact that a test proves of the expression with the key `of`: it is not none (`bound`); it
+    is a text, or none; it is no text, or none; it is `not` the enum value of a name; or it is `in`
+    a type."""
 
     of: str
     says: Literal["bound", "text", "no text", "not", "in"]

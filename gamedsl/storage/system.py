@@ -1,4 +1,4 @@
-"""What file systems of one operating system have and another lacks, asked for in one place."""
+"""The abilities that file systems of one operating system have and another lacks."""
 
 from __future__ import annotations
 

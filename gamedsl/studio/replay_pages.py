@@ -123,7 +123,7 @@ class ReplayPages:
         raise Refused(f"the game `{name}` of this transcript is not here", fix)
 
     def advice(self, request: Request, form: Form) -> Response:
-        """What a solver would play at a point of a play, as a fragment."""
+        """Answers with what a solver would play at a point of a play, as a fragment."""
         given = request.query_params
         try:
             found = self._workers.call(

@@ -154,7 +154,7 @@ class Studio:
     # a seat
 
     def seat(self, request: Request, form: Form) -> Response:
-        """What a seat sees."""
+        """Answers with the page of what a seat sees."""
         room, seat = self._seat(request)
         return self._seat_page(request, room, self.rooms.look(room, seat))
 
@@ -185,12 +185,12 @@ class Studio:
         return see(_here(request))
 
     def hint(self, request: Request, form: Form) -> Response:
-        """What a solver would play."""
+        """Answers with what a solver would play."""
         room, seat = self._seat(request)
         return self._aside(request, lambda: page("hint", **self.rooms.advise(room, seat)))
 
     def review(self, request: Request, form: Form) -> Response:
-        """What each choice cost."""
+        """Answers with what each choice cost."""
         room, seat = self._seat(request)
 
         def part() -> Markup:
@@ -204,7 +204,7 @@ class Studio:
         return self._aside(request, part)
 
     def prompt(self, request: Request, form: Form) -> Response:
-        """What a model at the seat is sent."""
+        """Answers with what a model at the seat is sent."""
         room, seat = self._seat(request)
         return self._aside(request, lambda: page("prompt", messages=self.rooms.prompt(room, seat)))
 

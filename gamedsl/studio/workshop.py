@@ -1,4 +1,4 @@
-"""What the pages of games show, worked out in a worker: problems, facts, pictures, prompts, proofs
+"""Works out, in a worker, what the pages of games show: problems, facts, pictures, prompts, proofs
 and solutions."""
 
 from __future__ import annotations

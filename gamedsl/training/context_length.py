@@ -49,7 +49,7 @@ class Context:
 
     @property
     def rows(self) -> int:
-        """How many of the longest prompts with their replies fit at once."""
+        """The number of the longest prompts with their replies that fit at once."""
         return int(self.kept // min(self.most, self.limit))
 
     @property

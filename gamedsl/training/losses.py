@@ -118,7 +118,7 @@ TokenReference = Callable[[Sequence[TokenRow]], Sequence[torch.Tensor]]
 
 @dataclass(frozen=True)
 class Pulls:
-    """What the objective has beside the surrogate, in each step.
+    """The terms that the objective has beside the surrogate, in each step.
 
     kl: the weight of the divergence from a reference, which `options` gives of queries and `tokens`
     of written tokens; None leaves it out. floor: of the entropy. The weight of the entropy itself

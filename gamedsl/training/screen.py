@@ -262,7 +262,7 @@ class Screen:
         return 0.0 if self._done or last else time.monotonic() - self._under_way
 
     def _inside(self, mean: float) -> float:
-        """How much of the step under way is done, by the time that steps took, below 1."""
+        """The share of the step under way that is done, by the time that steps took, below 1."""
         return min(self._waited / mean, 0.95) if mean > 0 else 0.0
 
     def _earned(self, width: int) -> Table:

@@ -82,7 +82,7 @@ class Utterance:
 
     @property
     def text(self) -> str:
-        """What was said, a JSON object field by field; the name of a choice."""
+        """The text that was said, a JSON object field by field; the name of a choice."""
         name = self.name or ""
         return "\n".join(_fields(name)) if self.spoken and name.startswith("{") else name
 

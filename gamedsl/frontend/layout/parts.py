@@ -82,7 +82,7 @@ class Comment(NamedTuple):
 
 
 class Gap(NamedTuple):
-    """What is between two parts: comments, and the breaks of lines after the last of them."""
+    """A gap between two parts: comments, and the breaks of lines after the last of them."""
 
     comments: tuple[Comment, ...]
     breaks: int

@@ -110,7 +110,7 @@ Thing = Board | Hand | Fact
 
 @dataclass(frozen=True)
 class Scene:
-    """What a seat sees, in the order of its view."""
+    """A scene is what a seat sees, in the order of its view."""
 
     seat: str
     things: tuple[Thing, ...]

@@ -108,7 +108,7 @@ def _setting_text(key: str, settings: Mapping[str, str]) -> str:
 
 
 def _difference_section(runs: Sequence[RunData]) -> Section:
-    """What differs between the runs: a row for each setting that does, with what each run has."""
+    """Lists how the runs differ: a row for each setting that does, with what each run has."""
     flat = [_every_setting(run) for run in runs]
     keys = dict.fromkeys(name for settings in flat for name in settings)
     apart = [key for key in keys if len({settings.get(key) for settings in flat}) > 1]
