@@ -75,7 +75,7 @@ def test_episodes_are_played_against_players(run: gamedsl.Run) -> None:
     assert repr(everybody).startswith("<Plays kuhn_poker: 2 episodes; mean payoffs first ")
 
 
-def test_a_player_of_a_role_holds_all_its_seats(tmp_path: Path) -> None:
+def test_player_of_a_role_holds_all_seats(tmp_path: Path) -> None:
     run = gamedsl.train(
         "stag_hunt_n", 1, model="tabular", settings={"games": 8}, out=tmp_path / "n"
     )

@@ -333,7 +333,7 @@ turns:
         ),
     ],
 )
-def test_what_hides_a_secret_comes_before_what_tells_it(
+def test_help_that_hides_comes_before_one_that_tells(
     turns: str, help: str, edits: list[str], tmp_path: Path
 ) -> None:
     last = "  - {role: all, choose: last, from: [u, v]}\npayoffs: 0\n"

@@ -108,7 +108,7 @@ def test_who_sees_what_is_never_changed(tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8") == LEAK
 
 
-def test_no_fix_drops_a_word_or_invents_a_value(tmp_path: Path) -> None:
+def test_fixes_drop_no_word_and_invent_nothing(tmp_path: Path) -> None:
     path = tmp_path / "z.yaml"
     for actions, payoffs in (("up, down, up", "0"), ("up, down", "1 if move.me == up")):
         text = f"game: z\nroles: [a, b]\nactions: [{actions}]\nprotocol: simultaneous\n"

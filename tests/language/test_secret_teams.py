@@ -242,7 +242,7 @@ def test_help_tells_an_untold_team_alone(tmp_path: Path, kind: str) -> None:
     assert show.readers.kind == "test"
 
 
-def test_team_that_acts_in_public_is_told_to_hide(tmp_path: Path) -> None:
+def test_public_team_is_told_to_hide(tmp_path: Path) -> None:
     path = tmp_path / "untold.yaml"
     step = "role: gang, choose: mark, from: others"
     path.write_text(UNTOLD.replace("STEP", step), encoding="utf-8")

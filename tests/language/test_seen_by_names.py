@@ -198,7 +198,7 @@ def test_rules_call_seats_by_what_they_do(tmp_path: Path) -> None:
     assert "ach player is, if it is the player in turn or it is spy, told told" in told
 
 
-def test_owner_of_a_field_is_the_author_of_its_record(tmp_path: Path) -> None:
+def test_owner_of_a_field_is_its_author(tmp_path: Path) -> None:
     """A map by role in a record is its author's alone; as the whole reply, entries have owners."""
     path = tmp_path / "letters.yaml"
     path.write_text(

@@ -77,7 +77,7 @@ def test_a_part_of_a_union_is_tested_first(tmp_path: Path) -> None:
     gamedsl.load(union(tmp_path, "act == 1", "act + 1 if act in 1..3 else 0"))
 
 
-def test_a_part_of_a_union_is_asked_for_by_in(tmp_path: Path) -> None:
+def test_help_asks_for_a_part_by_in(tmp_path: Path) -> None:
     with pytest.raises(gamedsl.CompileError) as error:
         gamedsl.load(union(tmp_path, "act is Word", "0"))
     (problem,) = error.value.diagnostics

@@ -90,7 +90,7 @@ def _messages(checker: Checker, path: Path, texts: Mapping[Path, str]) -> list[s
     return [problem.message for problem in checker.check(path, texts).problems]
 
 
-def test_an_open_document_is_bounded_as_a_file_is(checker: Checker, tmp_path: Path) -> None:
+def test_open_documents_are_bounded_like_files(checker: Checker, tmp_path: Path) -> None:
     path = tmp_path / "large.yaml"
     found = _messages(checker, path, {path: GOOD + "#" * MAX_BYTES})
     checker.close()

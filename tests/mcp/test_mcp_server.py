@@ -165,7 +165,7 @@ def worker(root: Path) -> TaskWorker:
 
 
 @pytest.mark.slow
-def test_a_slow_task_is_killed_and_the_next_one_runs(worker: TaskWorker) -> None:
+def test_slow_task_is_killed_and_another_runs(worker: TaskWorker) -> None:
     given = {"path": "slow.yaml", "text": SLOW, "proofs": False}
     worker.call("explain", {"code": "GD0101"}, 60)
     with pytest.raises(Refused, match=r"longer than 0\.3 seconds"):

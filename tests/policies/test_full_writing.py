@@ -30,7 +30,7 @@ def plain(policy: FullPolicy, row: TokenRow) -> torch.Tensor:
     return taken.sum() + 0.5 * entropy.sum()
 
 
-def test_gradient_of_tokens_is_that_of_the_whole_model(policy: FullPolicy) -> None:
+def test_token_gradient_equals_the_whole_model(policy: FullPolicy) -> None:
     rows = [
         TokenRow("one", (5, 9, 7, 30, 31), ((2, 5),)),
         TokenRow("other", (5, 9, 8, 40), ((3, 4),)),

@@ -238,7 +238,7 @@ def test_values_may_be_narrower_than_queries() -> None:
     assert_near(by_plan(tree, given_), by_mask(tree, given_), 1e-5)
 
 
-def test_gradients_are_the_same_to_the_last_bit_again() -> None:
+def test_gradients_repeat_to_the_last_bit() -> None:
     tree = prompts(30)
     given_ = drawn(tree, torch.float32, (2, 2, 16))
     for one, other in zip(by_plan(tree, given_), by_plan(tree, given_), strict=True):
@@ -282,7 +282,7 @@ def test_models_of_ours_are_adopted(build: Callable[[], tuple[Any, Any]]) -> Non
 @pytest.mark.parametrize(
     ("family", "adopted"), [("Qwen3", True), ("Mixtral", True), ("Olmo2", True), ("Gemma2", False)]
 )
-def test_other_families_agree_with_the_mask_or_keep_it(family: str, adopted: bool) -> None:
+def test_other_families_agree_or_keep_the_mask(family: str, adopted: bool) -> None:
     config = getattr(transformers, f"{family}Config")(
         vocab_size=300, hidden_size=32, intermediate_size=64, num_hidden_layers=2,
         num_attention_heads=4, num_key_value_heads=2, head_dim=8, pad_token_id=0,

@@ -43,7 +43,7 @@ def test_texts_are_told_as_a_list_in_words(texts: tuple[str, ...], told: str) ->
 
 
 @pytest.mark.parametrize("texts", [(), ("a,b", "c"), ("a", "b,c"), ("[", '"')])
-def test_each_list_of_texts_has_a_name_of_its_own(texts: tuple[str, ...]) -> None:
+def test_lists_of_texts_have_own_names(texts: tuple[str, ...]) -> None:
     kind = List(Text())
     assert value_of(shown_name(texts, kind), kind, ()) == texts
 

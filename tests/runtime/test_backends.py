@@ -381,7 +381,7 @@ def test_checking_a_game_generates_nothing() -> None:
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True)
 
 
-def test_a_game_whose_rules_often_fail_is_not_tabulated(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_that_often_fail_are_not_tabulated(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where they fail, the interpreter plays the history again, to say at which place."""
     steps = [choose("x", ["a"], [1, 2, 3]), do(put("y", op("/", 1, op("-", 0, 0))))]
     kernel = Generated(game(("a", "b"), steps, {"a": 0, "b": 0}, state=[state("y", 0)]))

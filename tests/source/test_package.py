@@ -61,7 +61,7 @@ def test_tests_of_the_source_archive_run(unpacked: Path) -> None:
 
 
 @pytest.mark.parametrize("name", IMAGES)
-def test_images_copy_all_that_the_wheel_is_built_of(name: str) -> None:
+def test_images_copy_what_the_wheel_needs(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     copied = {part for line in re.findall(r"^COPY (.+) \S+$", text, re.M) for part in line.split()}
     assert all((ROOT / part).exists() for part in copied)

@@ -55,7 +55,7 @@ def test_missing_and_wrong_tokens_are_refused(owner: Client, stranger: Client) -
     assert stranger.get("/seat/wrong").status == 400
 
 
-def test_cookie_is_strict_and_out_of_reach_of_scripts(address: str) -> None:
+def test_cookie_is_strict_and_hidden_from_scripts(address: str) -> None:
     with Client(address, enter=False) as client:
         found = client.get(f"/?token={client.token}").headers["set-cookie"].lower()
     assert "httponly" in found
@@ -129,7 +129,7 @@ def test_files_elsewhere_are_not_read(file: str, owner: Client, folder: Path) ->
     assert "outside" not in owner.get("/").text
 
 
-def test_players_that_run_code_or_lie_elsewhere_are_refused(owner: Client, folder: Path) -> None:
+def test_players_with_code_or_elsewhere_are_refused(owner: Client, folder: Path) -> None:
     (folder / "player.py").write_text("raise SystemExit('ran')\n", encoding="utf-8")
     fields = {"file": "nim", "seat.first": "me", "seat.second": "other"}
     specs = (f"module:{folder / 'player.py'}", "human", "run:/etc", "policy:../x.json")

@@ -112,7 +112,7 @@ def play_to_the_end_of_both(owner: Client, stranger: Client, links: dict[str, st
     return page
 
 
-def test_reply_that_is_none_is_refused_with_its_reason(owner: Client) -> None:
+def test_missing_reply_is_refused_with_its_reason(owner: Client) -> None:
     page = started(owner, "debate", seed=1)
     form = page.form("/answer")
     page = owner.post(form.action, {"text": "word " * 400})
@@ -198,9 +198,7 @@ def watcher_seed(owner: Client, watcher: Watcher) -> int:
 
 
 @pytest.mark.parametrize(("game", "plays"), [("kuhn_poker", 25), ("battleship", 6)])
-def test_what_a_seat_is_sent_depends_on_what_it_knows(
-    game: str, plays: int, owner: Client, stranger: Client
-) -> None:
+def test_seat_is_sent_what_it_knows(game: str, plays: int, owner: Client, stranger: Client) -> None:
     watch(owner, stranger, game, plays)
 
 

@@ -117,7 +117,7 @@ def test_weights_are_those_of_the_file(folder: Path) -> None:
     assert 2 * (size.trunk + size.crown) == pytest.approx(stored - 2 * size.head, rel=0.01)
 
 
-def test_a_token_meets_the_experts_that_it_is_sent_to() -> None:
+def test_token_meets_the_experts_it_reaches() -> None:
     config = transformers.MixtralConfig(
         vocab_size=300, hidden_size=64, intermediate_size=128, num_hidden_layers=1,
         num_attention_heads=4, num_key_value_heads=2, num_local_experts=8, num_experts_per_tok=2,

@@ -91,7 +91,7 @@ def test_shared_out_weights_change_no_number(game: tuple[str, ...], tmp_path: Pa
 
 
 @pytest.mark.slow
-def test_a_killed_run_goes_on_with_another_number_of_processes(tmp_path: Path) -> None:
+def test_killed_run_goes_on_with_other_processes(tmp_path: Path) -> None:
     _train(1, *_arguments(CLOSED, tmp_path / "whole"))
     killed = tmp_path / "killed"
     with subprocess.Popen(
@@ -124,7 +124,7 @@ def test_endpoints_are_refused(tmp_path: Path) -> None:
     assert "Traceback" not in done.stderr.split("torch")[0]
 
 
-def test_processes_without_work_pass_as_often_as_the_others() -> None:
+def test_idle_processes_pass_as_often() -> None:
     def act(group: ProcessGroup) -> list[str]:
         passes: list[str] = []
         lockstep = Lockstep(group, lambda backward: passes.append(f"empty {backward}"))

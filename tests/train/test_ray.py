@@ -112,7 +112,7 @@ def _check_alike(found: dict[int, Generated], expected: dict[int, Generated]) ->
 
 
 @pytest.mark.parametrize("ends", [(), (1,), (2, 3, 7), (4, 5, 6, 8)])
-def test_replies_are_those_of_one_process_whoever_is_lost(ends: Sequence[int]) -> None:
+def test_replies_survive_the_loss_of_workers(ends: Sequence[int]) -> None:
     workers = _Threads(3, ends)
     _check_alike(_talk(RayPolicy(_policy(), workers)), _talk(_policy()))
     assert workers.lost == len(ends)
