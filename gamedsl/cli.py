@@ -123,12 +123,12 @@ class _Parser(argparse.ArgumentParser):
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns the exit code. An interruption, a file or a stream that the system
     refuses, and a lack of memory are a line of text; only a defect of gamedsl is a traceback."""
-    from gamedsl.commands import _streams as streams
-
     if argv is None:  # the process is ours, so its imports are too
         keep_bytecode()
-        if "_ARGCOMPLETE" in os.environ:
-            import_module("gamedsl.commands._completion").answer(COMMANDS, configured)
+    from gamedsl.commands import _streams as streams
+
+    if argv is None and "_ARGCOMPLETE" in os.environ:
+        import_module("gamedsl.commands._completion").answer(COMMANDS, configured)
     arguments = list(sys.argv[1:] if argv is None else argv)
     skip_last_collection()
     try:

@@ -13,6 +13,7 @@ from importlib.util import cache_from_source, find_spec
 from pathlib import Path
 
 from gamedsl.storage.cache import CacheRefused, own_folder
+from gamedsl.storage.system import files_have_a_limit
 
 PACKAGES = ("gamedsl", "torch", "transformers")
 """Packages that take long to compile. One without bytecode is enough."""
@@ -20,7 +21,11 @@ PACKAGES = ("gamedsl", "torch", "transformers")
 
 def keep_bytecode() -> bool:
     """Has this process keep bytecode in the user's cache, if Python keeps none of `PACKAGES`.
-    Returns whether it does. A place that the user chose (`PYTHONPYCACHEPREFIX`) stays."""
+    Returns whether it does. A place that the user chose (`PYTHONPYCACHEPREFIX`) stays. Where the
+    size of files is limited, none is written anywhere."""
+    if files_have_a_limit():
+        sys.dont_write_bytecode = True
+        return False
     if sys.pycache_prefix is not None or not any(map(_needs_compilation, PACKAGES)):
         return False
     try:

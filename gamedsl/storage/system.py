@@ -26,6 +26,17 @@ def syncs_folders() -> bool:
     return os.name == "posix"
 
 
+def files_have_a_limit() -> bool:
+    """Whether the files that this process writes are cut at a size (`ulimit -f`). Before 3.13.1
+    Python then leaves part of a module's bytecode, which no later start can read (CPython 126606).
+    """
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return False
+    return resource.getrlimit(resource.RLIMIT_FSIZE)[0] != resource.RLIM_INFINITY
+
+
 def is_device(path: Path) -> bool:
     """Whether a path names a device or an open stream of Unix, such as `/dev/stdout`."""
     return os.name == "posix" and path.absolute().parts[1:2] in (("dev",), ("proc",))

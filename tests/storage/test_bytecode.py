@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,29 @@ def test_a_cache_others_write_keeps_no_bytecode(tmp_path: Path) -> None:
     cache.chmod(0o777)
     _start(tree, cache, "-B")
     assert not list(cache.rglob("*.pyc"))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the sandbox and its limits are Linux's")
+def test_limited_files_leave_no_broken_bytecode(tmp_path: Path) -> None:
+    """A limit of size cuts bytecode that Python writes, also in the interpreter of the sandbox."""
+    tree = _tree(tmp_path / "tree")
+    code = (
+        "import resource, sys; from gamedsl import cli; "
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096)); sys.argv[1:] = ['calls']; "
+        "cli.main(); from gamedsl.calls.registry import lookup; "
+        "print(lookup('run_python').call(code='x = 1', tests='assert x == 1'))"
+    )
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tree), "GAMEDSL_CACHE": str(tmp_path)}
+    run = partial(
+        subprocess.run, [sys.executable, "-c", code], cwd=tree, env=env, capture_output=True
+    )  # fmt: skip
+    first, second = run(text=True), run(text=True)
+    assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
+    found = list(tree.rglob("*.pyc"))
+    assert found  # of what was imported before there was a limit
+    for path in found:
+        marshal.loads(path.read_bytes()[16:])
+    assert not list(tree.rglob("child*.pyc"))
 
 
 def test_a_folder_that_cannot_be_written_counts(

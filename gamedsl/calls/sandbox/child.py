@@ -172,7 +172,7 @@ def leave_privileges(alive: int, *, as_root: bool) -> None:
 
 def limit(limits: dict[str, Any]) -> None:
     """Sets the resource limits. There is one process and one thread, so limits on a process are
-    limits on the program."""
+    limits on the program. A lower limit of whoever started it stays."""
     for kind, most in (
         (resource.RLIMIT_AS, limits["memory"]),
         (resource.RLIMIT_CPU, limits["cpu"]),
@@ -182,7 +182,9 @@ def limit(limits: dict[str, Any]) -> None:
         (resource.RLIMIT_NPROC, 0),
         (resource.RLIMIT_MEMLOCK, 0),
     ):
-        resource.setrlimit(kind, (most, most))
+        own = resource.getrlimit(kind)[1]
+        least = most if own == resource.RLIM_INFINITY else min(most, own)
+        resource.setrlimit(kind, (least, least))
 
 
 def close_calls(plan: dict[str, Any], installation: list[str], libraries: list[str]) -> None:

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from gamedsl.storage.system import files_have_a_limit
+
 Way = Literal["root", "user", "landlock"]
 WAYS: tuple[Way, ...] = ("root", "user", "landlock")
 """How a program is confined, the strongest first: in namespaces, as root that becomes nobody; in
@@ -87,9 +89,10 @@ class Confined:
             with os.fdopen(os.dup(plan_fd), "wb") as file:
                 marshal.dump(plan, file)
             os.lseek(plan_fd, 0, os.SEEK_SET)
+            bytecode = ("-B",) if files_have_a_limit() else ()
             self.keeper = subprocess.Popen(
                 [
-                    os.path.realpath(sys.executable), "-P", "-s", "-S", "-c", _START,
+                    os.path.realpath(sys.executable), *bytecode, "-P", "-s", "-S", "-c", _START,
                     str(report_fd), str(plan_fd), str(_PACKAGE),
                 ],
                 stdin=subprocess.PIPE,
