@@ -8,6 +8,9 @@ from __future__ import annotations
 import io
 import json
 import re
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,10 +52,26 @@ def typed(words: list[str], address: str) -> int:
     if "engine=vllm" in words and find_spec("vllm") is None and address != page_blocks.ADDRESS:
         return 0
     words = [word.replace(page_blocks.ADDRESS, address) for word in words]
+    if words[0] == "studio":
+        return served_until_interrupted(words)
     try:
         return main(words)
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
+
+
+def served_until_interrupted(words: list[str]) -> int:
+    """Starts a command that serves pages, and presses Ctrl-C once it says where."""
+    Path("games").mkdir(exist_ok=True)
+    Path("runs").mkdir(exist_ok=True)
+    words = [sys.executable, "-m", "gamedsl", *words, "--port", "0"]
+    with subprocess.Popen(
+        [word for word in words if word != "--open"], stdout=subprocess.PIPE, text=True
+    ) as serving_pages:
+        assert serving_pages.stdout is not None
+        assert "/?token=" in serving_pages.stdout.readline()
+        serving_pages.send_signal(signal.SIGINT)
+        return serving_pages.wait(60) % 130  # the code of what Ctrl-C ended
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
