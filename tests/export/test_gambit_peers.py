@@ -44,7 +44,7 @@ def test_every_game_has_a_place() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(LARGER))
+@pytest.mark.parametrize("name", sorted(LARGER - {"go"}))  # its nodes alone take minutes
 def test_larger_games_are_larger(name: str) -> None:
     import gamedsl
     from gamedsl.solve.tree import TooLarge

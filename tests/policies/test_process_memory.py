@@ -44,3 +44,11 @@ def test_no_bar_is_drawn() -> None:
         assert drawn(logging.tqdm) == ""
     assert "3/3" in drawn(tqdm)
     assert logging.is_progress_bar_enabled() == before
+
+
+def test_peak_is_not_that_of_the_starter() -> None:
+    """A small process that a large one starts has a small peak."""
+    held = b"x" * (300 << 20)
+    code = "from gamedsl.policies.process_memory import peak_memory; print(peak_memory())"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < len(held)
