@@ -196,7 +196,8 @@ class GameIR:
     """The sources of the protocols and stages that it uses, by name, and where they are used."""
 
     switched_off: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    """The words of the parts that its params switch off, sorted: other values read them."""
+    """The words of parts that the game is without, sorted: its params switch them off, or they are
+    in actions that no step offers."""
 
     claims: tuple[Claim, ...] = ()
     """What the file says of the payoffs."""

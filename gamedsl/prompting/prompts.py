@@ -362,7 +362,8 @@ class Prompter:
 
     def _choice_text(self, seat: str, step: Choose, event: Event, actor: str, choice: str) -> str:
         """Returns the default sentence for a choice, or for what was said: to the seat alone, where
-        that is all of a record by role that it sees."""
+        that is all of a record by role that it sees. Each field has a line of its own where some of
+        a record are seen."""
         own = self._fields(step, event) if is_by_role(step.type) else None
         if own is not None and own.keys() == {seat} and seat != event.seat:
             told = own[seat]
@@ -372,6 +373,13 @@ class Prompter:
             return f"{whose}gave no valid reply."
         if step.said is None:
             return f"{whose}chose {choice}."
+        parts = self._fields(step, event) if _in_part(step, event) else None
+        if parts is not None:
+            owner = f"{actor}'s " if actor else ""
+            return "\n".join(
+                titled(f"{owner}{field}", str(as_prompt_text(text)))
+                for field, text in parts.items()
+            )
         return f"{whose}said:\n{choice}" if "\n" in choice else f"{whose}said: {choice}"
 
     def _outcome_text(

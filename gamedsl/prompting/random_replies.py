@@ -44,10 +44,14 @@ PHRASES = (
 )  # fmt: skip
 """Phrases that texts are drawn from; prompts and replies must get along with the odd ones."""
 
-PLAIN_PHRASES = tuple(
-    p for p in PHRASES if p.isascii() and p.replace(" ", "").strip(".?").isalnum()
-)
-"""Phrases from which a model may learn: plain words, and nothing that looks like markup."""
+PLAIN_PHRASES = (
+    "Yes.", "No.", "Why not?", "I agree.", "I am not sure.", "Let us wait and see.",
+    "That is all I have to say.",
+)  # fmt: skip
+"""Phrases from which a model may learn: plain sentences."""
+
+PLAIN_WORDS = "no", "a"
+"""Where no sentence fits the limit of a text: plain words, the longest first."""
 
 PROGRAMS = (
     "x",
@@ -56,6 +60,9 @@ PROGRAMS = (
     "print('```')",
     "assert f(2) == 3\n\nassert f(-1) == 0\n",
 )
+
+PLAIN_PROGRAMS = tuple(p for p in PROGRAMS if "`" not in p)
+"""Programs from which a model may learn."""
 
 _MOST_ITEMS = 3
 _FAR = 99
@@ -67,8 +74,8 @@ def random_reply(
 ) -> str:  # fmt: skip
     """Returns the canonical name of a random reply. Raises ValueError where the type has no value,
     or none that fits its limits. Of several replies, by their `number`, every second one is a text
-    where a text or an object may be said. With `plain_words` no text is an odd one, or empty unless
-    nothing else fits its limit."""
+    where a text or an object may be said. With `plain_words` a text is a plain sentence; where none
+    fits its limit a plain word; and empty where that does not fit either."""
     spoken = PLAIN_PHRASES if plain_words else PHRASES
     texts = spoken if plain_words else ("", *PHRASES)
     kinds = text_or_record(type) if said.form == "either" else None
@@ -87,13 +94,17 @@ def random_reply(
             _value(plain(of), seats, random, texts) if at == called else None for at, of in parts
         )
     else:
-        value = _text(type, PROGRAMS if said.form == "code" else spoken, random)
+        programs = PLAIN_PROGRAMS if plain_words else PROGRAMS
+        value = _text(type, programs if said.form == "code" else spoken, random)
     return open_reply_name(value, said, type, seats)
 
 
 def _text(type: Type, phrases: tuple[str, ...], random: Random) -> str:
     limit = type.limit if isinstance(type, Text) else None
-    return random.choice([p for p in phrases if limit is None or len(p) <= limit] or [""])
+    fitting = [p for p in phrases if limit is None or len(p) <= limit]
+    if not fitting:
+        fitting = [word for word in PLAIN_WORDS if limit is not None and len(word) <= limit][:1]
+    return random.choice(fitting or [""])
 
 
 def _value(

@@ -141,19 +141,22 @@ def whole_field_texts(name: str, record: Record) -> dict[str, str | None] | None
 
 
 def field_texts(name: str, record: Record) -> dict[str, str | None] | None:
-    """Returns the fields that a name tells, each with the name of its value, None for none; None
-    for a name that tells no fields. Values other than texts are taken to hold no comma before
-    another field."""
+    """Returns the fields that a name tells in any order, each with the name of its value, None for
+    none; None for a name that tells no fields. Values other than texts are taken to hold no comma
+    before another field."""
     found: dict[str, str | None] = {}
-    rest = name
-    for place, (field, type) in enumerate(record.fields):
-        head = f"{field}="
-        if not rest.startswith(head):
-            continue
-        later = tuple(f"{other}=" for other, _ in record.fields[place + 1 :])
-        for value, left in readings(rest[len(head) :], type):
-            if not left or left.startswith(later):
-                is_none = isinstance(type, Option) and rest[len(head) :].startswith(_NONE)
-                found[field], rest = None if is_none and value == _NONE else value, left
+    rest, missing = name, dict(record.fields)
+    while rest:
+        field = next((field for field in missing if rest.startswith(f"{field}=")), None)
+        if field is None:
+            return None
+        type, told = missing.pop(field), rest[len(field) + 1 :]
+        later = tuple(f"{other}=" for other in missing)
+        for value, rest in readings(told, type):
+            if not rest or rest.startswith(later):
+                is_none = isinstance(type, Option) and told.startswith(_NONE)
+                found[field] = None if is_none and value == _NONE else value
                 break
-    return found if found and not rest else None
+        else:
+            return None
+    return {field: found[field] for field, _ in record.fields if field in found} or None

@@ -60,6 +60,10 @@ class DeclaredActions:
     def entry(self, name: str) -> Entry | None:
         return self.section.entry(name)
 
+    def never_offered(self) -> list[Entry]:
+        """Returns those that no step offers, as the file has them."""
+        return [entry for entry in self.section if entry.key.text not in self.offered]
+
     def options(
         self, wanted: tuple[str, ...], typer: Typer, types: Types, body: Body, span: Span
     ) -> tuple[OptionSet, tuple[str, ...]] | None:

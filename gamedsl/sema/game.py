@@ -17,7 +17,12 @@ from gamedsl.sema.actions import DeclaredActions, declare_actions, is_declared_f
 from gamedsl.sema.claims import read_claims
 from gamedsl.sema.data import Data
 from gamedsl.sema.direct_values import bind_values
-from gamedsl.sema.game_checks import check_acting_roles, check_assigned_state, check_game
+from gamedsl.sema.game_checks import (
+    check_acting_roles,
+    check_assigned_state,
+    check_game,
+    leave_out_actions,
+)
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document, find
 from gamedsl.sema.params import Params, resolve_names, retype_roles
@@ -125,6 +130,7 @@ class GameReader:
         declare_lets(root.get("let"), names, problems)
         context = self.step_context(list(state))
         steps = read_program(context, root)
+        leave_out_actions(context)
         check_assigned_state(context)
         end = root.get("end")
         ended = context.check(end, BOOL, "the end") if end is not None else None

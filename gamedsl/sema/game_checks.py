@@ -67,6 +67,14 @@ def check_acting_roles(decisions: list[Choose], names: Namespace, problems: Prob
             )
 
 
+def leave_out_actions(context: StepContext) -> None:
+    """Notes the names in actions that no step offers: that these read or write them is reported as
+    GD0451 alone."""
+    if context.declared_actions is not None:
+        for entry in context.declared_actions.never_offered():
+            context.names.leave_out(entry.value.span)
+
+
 def check_offered_actions(root: Mapping, context: StepContext) -> None:
     """Warns of actions that no step offers (GD0451), where nothing else is wrong."""
     problems = context.problems
@@ -76,7 +84,7 @@ def check_offered_actions(root: Mapping, context: StepContext) -> None:
     unread = [section.key] if not context.program.offers_actions else []
     declared = context.declared_actions
     if declared is not None:
-        unread = [e.key for e in declared.section if e.key.text not in declared.offered]
+        unread = [entry.key for entry in declared.never_offered()]
     for key in unread:
         problems.add(
             "GD0451",

@@ -426,17 +426,25 @@ def _qualified(context: TypingContext, member: str, otherwise: str) -> str:
     return otherwise
 
 
+FEW_SEATS = 6
+"""The number of seats up to which a help lists all of a role."""
+
+
 def report_role_as_seat(context: TypingContext, node: ast.Name) -> None:
     """Reports a role of several seats where one seat is needed."""
     seats = context.names.roles[node.id]
     place = context.names.role_spans.get(node.id)
+    listed = ", ".join(seats if len(seats) <= FEW_SEATS else (seats[0], "…", seats[-1]))
+    each = f"list them: `[{listed}]`"
+    if len(seats) == len(context.names.seats):
+        each = "go through them: `for r in roles`"
     context.problems.add(
         "GD0302",
         f"`{node.id}` is a role with {len(seats)} seat{'s' if len(seats) > 1 else ''}",
         node.span,
         why="one seat is needed here",
         notes=(Note(place, "declared here"),) if place else (),
-        help=f"name a seat, such as `{seats[0]}`, or go through them: `for r in roles`",
+        help=f"name a seat, such as `{seats[0]}`, or {each}",
     )
 
 

@@ -200,10 +200,11 @@ class Namespace:
     """What the steps of a loop bind, and its options, while its `while` is read, which is tested
     before them."""
     switched_off: set[str] = field(default_factory=set)
-    """The words of what params switch off, and the game is without."""
+    """The words of what the game is without: what params switch off, and actions that no step
+    offers."""
 
     def leave_out(self, span: Span) -> None:
-        """Notes the words of a part that params switch off: it reads what other values need."""
+        """Notes the words of a part that the game is without: it would read and write them."""
         self.switched_off.update(re.findall(r"[a-z]\w*", span.text))
 
     def all(self) -> Iterable[str]:

@@ -528,7 +528,9 @@ class Typer:
             node.name.span,
             why="not a built-in and not a `let`",
             notes=(Note(place, "declared here"),) if place else (),
-            help=respell(
+            help="give `argmax` the negated values: `argmax(-x for …)`"
+            if name == "argmin"
+            else respell(
                 node.name.span,
                 guess,
                 "to multiply, write `*`"

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gamedsl.solve.best_responses import Policy, exploitability
 from gamedsl.solve.equilibria import mixed_equilibria, pure_equilibria
 from gamedsl.solve.gradient_flow import GradientFlow
-from gamedsl.solve.table import on_path, one_shot, outcome
+from gamedsl.solve.table import named_play, on_path, one_shot
 from gamedsl.solve.tree import InfoSet, Tree
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def predict_basin(
         margin = 0.0 if _unstable(flow, landing.probs_BL[0]) else None
     named = _coupling_name(tree, coupling)
     return Prediction(
-        kind, profile, outcome(tree, profile) if profile else "", ends, margin,
+        kind, profile, named_play(tree, profile) if profile else "", ends, margin,
         _as_policy(tree, tipping) if tipping is not None else None,
         _boundary(flow, profile) if profile else None, named, _method(named), refuted,
     )  # fmt: skip
@@ -157,7 +157,7 @@ def _refuted(tree: Tree, ends: Policy, profile: Mapping[str, str] | None) -> str
         return ""
     where = "a mixture"
     if profile is not None:
-        where = outcome(tree, profile)
+        where = named_play(tree, profile)
         if any(
             all(one.profile[key] == name for key, name in profile.items())
             for one in pure_equilibria(tree).found or ()

@@ -8,8 +8,11 @@ from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 
-from gamedsl.solve.best_responses import Policy, play
+from gamedsl.solve.best_responses import Number, Policy, play
 from gamedsl.solve.tree import InfoSet, Tree, Utility
+
+NAMED = 3
+"""The number of information sets whose actions are named."""
 
 Profile = tuple[str, ...]
 
@@ -78,15 +81,31 @@ def pure_values(
     return tuple(rewards), tuple(payoffs)
 
 
-def on_path(tree: Tree, policy: Policy, reached: float = 0.5) -> dict[str, str]:
-    """The likeliest action at each information set that play reaches more often than not."""
-    odds = play(tree, policy)
-    found = {}
-    for info in tree.info_sets:
-        if odds[info.key] > reached:
-            here = [policy[info.key].get(name, 0) for name in info.actions]
-            found[info.key] = info.actions[here.index(max(here))]
-    return found
+def on_path(tree: Tree, policy: Policy) -> dict[str, str]:
+    """The likeliest action at each information set that play comes to where all take theirs."""
+    likeliest = {
+        info.key: max(info.actions, key=lambda name: policy[info.key].get(name, 0))
+        for info in tree.info_sets
+    }
+    return {key: likeliest[key] for key, odds in _reached(tree, likeliest).items() if odds > 0}
+
+
+def _reached(tree: Tree, chosen: Mapping[str, str]) -> dict[str, Number]:
+    """How often play comes to each information set by these actions, and elsewhere the first."""
+    pure = {info.key: {chosen.get(info.key, info.actions[0]): 1} for info in tree.info_sets}
+    return play(tree, pure)
+
+
+def named_play(tree: Tree, chosen: Mapping[str, str]) -> str:
+    """The play of chosen actions in words: its outcome, or, where chance decides to which
+    information sets it comes, the actions at the first of these."""
+    odds = _reached(tree, chosen)
+    if chosen and all(odds[key] == 1 for key in chosen):
+        return outcome(tree, chosen)
+    keys = [info.key for info in sequence(tree) if info.key in chosen]
+    said = "; ".join(f"{key} {chosen[key]}" for key in keys[:NAMED])
+    more = f"; and {len(keys) - NAMED} more" if len(keys) > NAMED else ""
+    return f"pure strategies ({said}{more})"
 
 
 def outcome(tree: Tree, chosen: Mapping[str, str]) -> str:

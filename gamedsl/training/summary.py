@@ -124,10 +124,11 @@ def _learned(
     tree: Tree, policy: Policy, chosen: Mapping[str, str], labels: Mapping[str, str]
 ) -> str:
     from gamedsl.solve import one_shot, pure_equilibria
-    from gamedsl.solve.table import outcome, share
+    from gamedsl.solve.table import named_play, share
 
-    text, every = outcome(tree, chosen), pure_equilibria(tree)
-    one = next((e for e in every.found or () if e.text == text), None)
+    text, every = named_play(tree, chosen), pure_equilibria(tree)
+    found = every.found or ()
+    one = next((e for e in found if all(e.profile[k] == n for k, n in chosen.items())), None)
     table = one_shot(tree)
     if one:
         what = f"{text}, {names_of(one, every)},"

@@ -625,7 +625,8 @@ The players place their ships in turn, the first ship of both first; a ship of o
 across only. Then they shoot in turn. The shooter alone learns whether it hit water, hit, or sank;
 with repeated shots a part of a sunk ship says again that it is sunk. The end: all shots are made,
 or all ships of a player are sunk. A player gets the values of the ships it sank less those it lost.
-Theirs refuses placements that leave no room for the ships to come; ours does not look ahead.
+A placement that leaves no room for the ships to come is none. Theirs looks at all of them, ours at
+the next, which is the same for two ships, or where so many lines are free that all have room.
 """,
     )  # fmt: skip
 
@@ -633,6 +634,8 @@ Theirs refuses placements that leave no room for the ships to come; ours does no
 BATTLESHIP = [
     battleship(2, 2, (1, 2), (1, 2), 2, False, histories=13_685, sets=(397, 1_189)),
     battleship(2, 2, (2,), (1,), 2, True, histories=4_949, sets=(133, 465)),
+    battleship(1, 3, (1, 2), (1, 2), 1, False),
+    battleship(2, 3, (2, 3), (1, 2), 1, False),
     battleship(3, 4, (1, 2, 3), (1, 3, 2), 8, False, RANDOM),
     battleship(
         10, 10, (2, 3, 4), (1, 1, 1), 50, True,

@@ -224,6 +224,12 @@ UNTOLD_STEPS = {
         'role: gang, choose: mark, from: "[r for r in roles if r not in gang]", seen_by: gang',
     "a test of each":
         "role: all, choose: mark, from: others, if: part.me == thief, seen_by: part.me == thief",
+    "a list of roles":
+        'role: "[r for r in roles if part[r] == thief]", choose: mark, from: others, '
+        "seen_by: part.me == thief",
+    "one after another":
+        'each: r in roles, turns: [{role: r, if: "part[r] == thief", choose: mark, from: others, '
+        "seen_by: part.me == thief}]",
 }  # fmt: skip
 
 
@@ -250,5 +256,61 @@ def test_public_team_is_told_to_hide(tmp_path: Path) -> None:
     told = "- {show: gang, as: known_gang, seen_by: gang}"
     assert f"`{told}`, and write `seen_by: gang` here" in found.help
     hidden = UNTOLD.replace("- {STEP}", f"{told}\n  - {{{step}, seen_by: gang}}")
+    path.write_text(hidden, encoding="utf-8")
+    assert compile_file(path).ok
+
+
+CHANGING = {
+    "dealt again": """
+  - repeat: 2
+    turns:
+      - {deal: part, from: "[thief, thief, guard, baker]", seen_by: owner}
+      - {role: gang, choose: mark, from: others, seen_by: gang}
+""",
+    "fewer in each pass": """
+  - {deal: part, from: "[thief, thief, guard, baker]", seen_by: owner}
+  - repeat: 2
+    turns:
+      - {role: few, choose: mark, from: left, seen_by: few}
+      - {show: most(mark), as: out}
+      - {do: drop out from left, if: out != none}
+""",
+}
+
+
+@pytest.mark.parametrize("kind", CHANGING)
+def test_help_keeps_a_changing_team_secret(tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "changing.yaml"
+    head, _, rest = UNTOLD.partition("turns:\n")
+    text = f"{head}state: {{left: {{set: role, start: roles}}}}\nturns:{CHANGING[kind]}"
+    few = '  few: "[r for r in left if part[r] == thief]"\n'
+    text += "  - {role: all" + rest.partition("  - {role: all")[2].replace(
+        "payoffs", few + "payoffs"
+    )
+    path.write_text(text, encoding="utf-8")
+    helps = [d.help for d in compile_file(path).diagnostics if d.code in ("GD0440", "GD0442")]
+    assert helps
+    for said in helps:
+        assert "settle who is in the team once" in said
+        assert "seen by all" not in said
+
+
+def test_help_keeps_what_options_read_secret(tmp_path: Path) -> None:
+    path = tmp_path / "untold.yaml"
+    step = 'role: all, choose: mark, from: "[r for r in roles if r not in gang]", seen_by: owner'
+    path.write_text(UNTOLD.replace("STEP", step), encoding="utf-8")
+    (found,) = compile_file(path).diagnostics
+    assert (found.code, found.help) == ("GD0440", "offer options that do not depend on it")
+
+
+def test_public_team_of_a_list_is_told_to_hide(tmp_path: Path) -> None:
+    path = tmp_path / "untold.yaml"
+    team = '"[r for r in roles if part[r] == thief]"'
+    step = f"role: {team}, choose: mark, from: others"
+    path.write_text(UNTOLD.replace("STEP", step), encoding="utf-8")
+    (found,) = compile_file(path).diagnostics
+    told = f"- {{show: {team}, as: known_team, seen_by: {team}}}"
+    assert f"`{told}`, and write `seen_by: {team}` here" in found.help
+    hidden = UNTOLD.replace("- {STEP}", f"{told}\n  - {{{step}, seen_by: {team}}}")
     path.write_text(hidden, encoding="utf-8")
     assert compile_file(path).ok

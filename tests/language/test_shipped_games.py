@@ -363,7 +363,7 @@ def test_a_protocol_is_used_by_two_games(protocol: str) -> None:
 
 LINES = {
     "prisoners_dilemma": 10, "stag_hunt": 10, "tic_tac_toe": 17, "connect_four": 8,
-    "kuhn_poker": 30, "leduc_poker": 50, "hanabi": 80, "nine_mens_morris": 50,
+    "battleship": 45, "kuhn_poker": 30, "leduc_poker": 50, "hanabi": 80, "nine_mens_morris": 50,
     "small_hanabi_told": 50, "support": 50,
 }  # fmt: skip
 """Without blanks, comments and the texts of prompts: the targets of the language."""

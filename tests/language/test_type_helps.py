@@ -96,3 +96,28 @@ def test_what_equality_proves_changes_no_rules(tmp_path: Path) -> None:
         if isinstance(part, Read) and part.name == "act"
     }
     assert len(types) == 1
+
+
+MARKET = """\
+game: market
+roles: {buyer: 2, seller: 2}
+turns:
+  - {role: all, choose: price, from: 0..2}
+let:
+  best: "max(price[b] for b in buyer)"
+  giver: "argmin(price[s] for s in [seller_1, seller_2])"
+payoffs: best if giver == me else 0
+"""
+
+
+def test_helps_for_the_seats_of_a_role(tmp_path: Path) -> None:
+    path = tmp_path / "market.yaml"
+    path.write_text(MARKET, encoding="utf-8")
+    with pytest.raises(gamedsl.CompileError) as error:
+        gamedsl.load(path)
+    role, function = error.value.diagnostics
+    assert "list them: `[buyer_1, buyer_2]`" in role.help
+    assert function.help == "give `argmax` the negated values: `argmax(-x for …)`"
+    mended = MARKET.replace("in buyer", "in [buyer_1, buyer_2]").replace("argmin(", "argmax(-")
+    path.write_text(mended, encoding="utf-8")
+    gamedsl.load(path)

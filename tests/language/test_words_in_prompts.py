@@ -125,3 +125,30 @@ def test_identity_is_stated_once_even_without_observations() -> None:
     asked = [text for _, text in episode.decisions[0].messages]
     assert sum(text.count("You are the asker.") for text in asked) == 1
     assert asked[-1].startswith("no\nQuestion 2 of 20:")
+
+
+MOOD = """
+game: mood
+roles: [cal, dot]
+types: {Mood: [glad, sad], Note: {text: text(40), mood: Mood, to: role}}
+turns:
+  - {role: cal, say: note, read: Note, seen_by: READERS, max_tokens: 30}
+  - {role: dot, choose: guess, from: Mood}
+payoffs: 1 if guess == note.mood else 0
+on_invalid: {then: forfeit, pay: -1}
+"""
+
+
+@pytest.mark.parametrize(
+    ("readers", "lines"),
+    [
+        ("{text: all}", ["cal's text: hi"]),
+        ("{to: all, text: note.to}", ["cal's text: hi", "cal's to: dot"]),
+    ],
+)
+def test_fields_that_are_seen_read_as_prose(tmp_path: Path, readers: str, lines: list[str]) -> None:
+    game = gamedsl.load(write(tmp_path, MOOD.replace("READERS", readers)))
+    episode = game.env().reset()
+    episode.step({"cal": '{"text": "hi", "mood": "glad", "to": "dot"}'})
+    asked = episode.decisions[0].messages[-1][1]
+    assert [line for line in asked.splitlines() if line.startswith("cal")] == lines

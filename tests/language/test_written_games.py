@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from fractions import Fraction
 from json import dumps
 from pathlib import Path
 from random import Random
@@ -396,3 +397,53 @@ def test_committee_pays_by_plan_and_accusation() -> None:
         assert episode.payoffs == {seat: gain if seat == mole else -gain for seat in seats}
         for seat, _, text in prompts:
             assert not any(f"note of {other}" in text for other in seats if other != seat)
+
+
+CRATES = ("buyer_1", "buyer_2", "seller_1", "seller_2")
+
+
+def test_double_auction_trades_at_the_best_prices() -> None:
+    env, trades = load("double_auction").env(), 0
+    for seed in range(100):
+        draw = Random(seed)
+        price = {seat: draw.randrange(5) for seat in CRATES}
+        episode = env.reset(seed=seed)
+        prompts = play(episode, lambda asked, price=price: Action(str(price[asked.seat])))
+        worth = {
+            seat: int(re.findall(rf"worth for {seat}: (\d+)", text)[0]) for seat, _, text in prompts
+        }
+        for seat, _, text in prompts:
+            assert not any(f"worth for {other}:" in text for other in CRATES if other != seat)
+        bids, asks = ({s: price[s] for s in part} for part in (CRATES[:2], CRATES[2:]))
+        takers = [s for s in bids if bids[s] == max(bids.values())]
+        givers = [s for s in asks if asks[s] == min(asks.values())]
+        paid = dict.fromkeys(CRATES, Fraction(0))
+        if len(takers) == len(givers) == 1 and bids[takers[0]] >= asks[givers[0]]:
+            middle = Fraction(bids[takers[0]] + asks[givers[0]], 2)
+            paid[takers[0]] = worth[takers[0]] - middle
+            paid[givers[0]] = middle - worth[givers[0]]
+            trades += 1
+        assert episode.payoffs == paid
+    assert 0 < trades < 100
+
+
+def test_overheard_hints_pay_who_guesses() -> None:
+    env = load("overheard").env()
+    for seed in range(100):
+        draw, episode, last = Random(seed), env.reset(seed=seed), dict[str, str]()
+
+        def answer(asked: Decision, draw: Random = draw, last: dict[str, str] = last) -> Reply:
+            if asked.step == "hint":
+                return "it is a thing"
+            last[asked.seat] = draw.choice(["anchor", "basket", "candle", "dragon"])
+            return Action(last[asked.seat])
+
+        prompts = play(episode, answer)
+        told = re.compile(r"^word: (\w+)\.$", re.MULTILINE)
+        word = next(told.findall(text)[0] for seat, _, text in prompts if seat == "giver")
+        right = {seat: int(last[seat] == word) for seat in ("friend", "rival")}
+        assert episode.payoffs == {"giver": right["friend"] - right["rival"], **right}
+        for seat, _, text in prompts:
+            assert seat == "giver" or not told.search(text)
+        rounds = sum(step == "hint" for _, step, _ in prompts)
+        assert rounds == 2 or sum(right.values()) > 0

@@ -185,7 +185,7 @@ def test_babble_keeps_to_its_limit(limit: int | None) -> None:
 
 @pytest.mark.parametrize("said", [TEXT, JSON], ids=["text", "record"])
 def test_plain_words_are_no_odd_texts(said: Any) -> None:
-    """What a warm-up learns from has no markup, no braces and no empty texts."""
+    """A warm-up learns from no markup, no braces and no empty texts."""
     fields = (("body", t.Text(40)), ("tags", t.List(t.Text(8), at_most=3)))
     of = t.Text(40) if said is TEXT else t.Record("note", fields)
     random = Random(0)
@@ -194,3 +194,21 @@ def test_plain_words_are_no_odd_texts(said: Any) -> None:
     for name in names:
         texts = [name] if said is TEXT else [json.loads(name)["body"], *json.loads(name)["tags"]]
         assert all(text in PLAIN_PHRASES for text in texts)
+
+
+def test_plain_words_are_sentences() -> None:
+    for phrase in PLAIN_PHRASES:
+        assert phrase.isascii()
+        assert phrase[0].isupper()
+        assert phrase.endswith((".", "?"))
+
+
+@pytest.mark.parametrize(
+    ("said", "limit", "names"),
+    [(TEXT, 4, {"Yes.", "No."}), (TEXT, 3, {"No."}), (TEXT, 2, {"no"}), (TEXT, 1, {"a"}),
+     (CODE, 4, {"x", "pass"})],
+)  # fmt: skip
+def test_plain_words_fit_short_texts(said: Any, limit: int, names: set[str]) -> None:
+    random = Random(0)
+    found = {random_reply(said, t.Text(limit), SEATS, random, plain_words=True) for _ in range(99)}
+    assert found == names

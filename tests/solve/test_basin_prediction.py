@@ -16,6 +16,7 @@ from gamedsl.solve import basin_prediction as module
 from gamedsl.solve import expected, predict_basin, pure_equilibria, tabulate, uniform
 from gamedsl.solve.basin_prediction import as_row, coupling_matrix, trajectories
 from gamedsl.solve.gradient_flow import GradientFlow
+from gamedsl.solve.table import named_play, on_path
 from gamedsl.training.summary import predicted
 
 
@@ -226,7 +227,10 @@ def test_rest_point_off_equilibrium_is_not_predicted(tmp_path):
     start = {info.key: {"heads": heads, "tails": 1 - heads} for info, heads in rows}
     found = predict_basin(tree, start, "shared")
     assert (found.kind, found.profile, found.text) == ("moving", None, "")
-    assert "tails, which is no equilibrium: `hider` would gain 2" in found.refuted
+    assert found.refuted.startswith(
+        "it rests at pure strategies (hider:side tails; guesser:guess [coin=top] tails; "
+        "guesser:guess [coin=bottom] tails), which is no equilibrium: `hider` would gain 2"
+    )
     assert "which is no equilibrium" in predicted(found.as_dict())
     assert predict_basin(tree, start, "independent").refuted == ""
 
@@ -240,3 +244,37 @@ turns:
   - {role: guesser, choose: guess, from: [heads, tails]}
 payoffs: {hider: 1 if side != guess else -1, guesser: 1 if side == guess else -1}
 """
+
+
+DEALT = """
+game: dealt
+roles: [solo]
+turns:
+  - {draw: coin, from: [a, b, c, d], seen_by: all}
+  - {role: solo, choose: guess, from: [same, another]}
+payoffs: 1 if guess == same else 0
+"""
+
+
+def test_strategies_are_named_where_chance_decides(tmp_path):
+    """No information set is reached more often than not, and all are settled."""
+    file = tmp_path / "dealt.yaml"
+    file.write_text(DEALT)
+    tree = tabulate(gamedsl.load(file).env())
+    found = predict_basin(tree, uniform(tree), "independent")
+    assert found.kind == "pure"
+    assert set(found.profile.values()) == {"same"}
+    assert len(found.profile) == 4
+    keys = [f"solo:guess [coin={coin}] same" for coin in "abc"]
+    assert found.text == f"pure strategies ({'; '.join(keys)}; and 1 more)"
+
+
+def test_play_is_named_by_its_outcome_without_chance():
+    tree = tabulate(ultimatum_env())
+    policy = uniform(tree)
+    chosen = on_path(tree, policy)
+    assert list(chosen) == [
+        tree.info_sets[0].key,
+        next(info.key for info in tree.info_sets if next(iter(chosen.values())) in info.key),
+    ]
+    assert named_play(tree, chosen) == " → ".join(chosen.values())

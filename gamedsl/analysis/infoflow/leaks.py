@@ -278,13 +278,16 @@ class Leaks:
         hidden = self._declaration(root_of(cause.expr))
         places = tuple(note.span for note in notes)
         notes = (*on_the_way, *hidden, *notes)
-        leak = self._leak(cause, missing, needs, hide, condition, places)
+        leak = replace(
+            self._leak(cause, missing, needs, hide, condition, places),
+            team=team, without=without, acts=code in ("GD0440", "GD0442"),
+        )  # fmt: skip
         self._keep(Diagnostic(
             code, message, place, why=why,
             notes=tuple(note for note in notes if not _within(place, note.span)),
             help="" if instead is None else instead.text, witness=witness,
             edits=() if instead is None else instead.edits,
-        ), replace(leak, team=team, without=without))  # fmt: skip
+        ), leak)  # fmt: skip
 
     def _leak(
         self, cause: Cause, missing: Readers, needs: Readers, hide: str, condition: Expr | None,

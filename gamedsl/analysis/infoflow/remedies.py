@@ -28,6 +28,7 @@ from gamedsl.frontend.source.edits import (
 from gamedsl.ir.expr import (
     Apply,
     Cell,
+    Collect,
     Expr,
     Field,
     Get,
@@ -73,7 +74,8 @@ class Team:
     """Roles that a step is for, by a test that they have not been told of each other."""
 
     members: str
-    """The expression that gives them, as a step can show it."""
+    """The expression that gives them, as a step can show it; empty where none can be written, or
+    where who is in it changes in steps that repeat."""
     test: str
     """The readers of that step, as `seen_by` has them."""
     before: Span
@@ -83,8 +85,8 @@ class Team:
 
 
 def team_of(step: Binding, cause: Cause, ir: GameIR) -> Team | None:
-    """Returns the team that a step is for, if a cause decides who is in it, and it is settled
-    before, in no step that repeats. None where a step of the game's file cannot tell it."""
+    """Returns the team that a step is for, if a cause decides who is in it. None where it is no
+    team's, and where the step of the game's file that holds it is a protocol's."""
     hidden = step.readers.kind == "test"
     test = step.readers.test if hidden else step.condition
     own = next((top for top in ir.turns if any(part is step for part in walk_steps((top,)))), None)
@@ -92,23 +94,40 @@ def team_of(step: Binding, cause: Cause, ir: GameIR) -> Team | None:
         return None
     read = _reads(test, ir)
     inside = walk_steps(tuple(part for top in ir.turns for part in substeps(top)))
-    if root_of(cause.expr) not in read or read & _written(inside):
+    if root_of(cause.expr) not in read:
         return None
-    known = _members(test)
-    if known is not None:
-        return Team(known, known, own.span, hidden)
-    text = " ".join(test.span.text.split())
-    if not hidden or '"' in text or len(text) > LONGEST:
+    text = _by_me(test, step)
+    listed = _listed(test)
+    if not hidden and listed is None and text is None:
         return None
+    if read & _written(inside):
+        return Team("", "", own.span, hidden)
+    if listed is not None:
+        return Team(listed, listed, own.span, hidden)
+    if text is None or '"' in text or len(text) > LONGEST:
+        return Team("", "", own.span, hidden)
     each = re.sub(r"\bme\b", "r", re.sub(r"\.me\b", "[r]", text))
     return Team(f"[r for r in roles if {each}]", text, own.span, hidden)
 
 
-def _members(test: Expr) -> str | None:
-    """Returns the `let` of several roles that a test asks whether `me` is in it."""
+def _by_me(test: Expr, step: Binding) -> str | None:
+    """Returns a test of who acts in a step with `me` for that one; None where it names nobody."""
+    text = " ".join(test.span.text.split())
+    if isinstance(step, Choose) and isinstance(step.actor, Read):
+        name = re.escape(short(step.actor.name))
+        text = re.sub(rf"\b{name}\b", "me", re.sub(rf"\[{name}\]", ".me", text))
+        return text if re.search(r"\bme\b", text) else None
+    return text if step.readers.kind == "test" else None
+
+
+def _listed(test: Expr) -> str | None:
+    """Returns the list of roles, the same for all, that a test asks whether `me` is in it."""
     match test:
         case Apply(function="in", arguments=(Me(), LetCall(name=name, arguments=()))):
             return name
+        case Apply(function="in", arguments=(Me(), Collect() as roles)) if not _has(roles, Me):
+            text = " ".join(roles.span.text.split())
+            return text if '"' not in text and len(text) <= LONGEST else None
         case _:
             return None
 
@@ -154,6 +173,8 @@ class Leak:
     """The places of the steps that it is about; a step that tells it stands before one of them."""
     without: Fix | None = None
     """What can be done without telling anybody anything, where the place itself shows it."""
+    acts: bool = False
+    """Whether it decides who acts or what they may do."""
     team: Team | None = None
     """The secret team that acts or is told something there, where who is in it decides."""
 
@@ -193,6 +214,8 @@ class Remedies:
         if openly is not None:
             return openly
         openly = self._openly(flow)
+        if flow.without is openly:
+            return openly
         if flow.without is not None:
             edits = flow.without.edits or openly.edits
             return Fix(f"{flow.without.text}, or {openly.text}", edits)
@@ -209,6 +232,11 @@ class Remedies:
 
     def _among(self, team: Team) -> Fix:
         """Returns the fix that tells a secret team who is in it, and nobody else."""
+        if not team.members:
+            return Fix(
+                "settle who is in the team once, in a step that does not repeat, and show the team "
+                "to itself alone there, as the shipped game `werewolf` does", (),
+            )  # fmt: skip
         root = team.members if team.members.isidentifier() else "team"
         name = self._name(team.members, root)
         parts = (_quoted(team.members), name, _quoted(team.test))
@@ -247,8 +275,10 @@ class Remedies:
             return moved
         told = told or self._declaration_of(flow, expr)
         if told is None:
-            words = f"let {named(root)} be seen by {self.names(self._all(flow.missing))}"
             open = flow.readers | self._all(flow.missing) == self._everyone
+            if flow.acts and open and len(self._seats) > 2:  # a secret is not for everybody
+                return flow.without or Fix(f"let it not depend on {named(root)}", ())
+            words = f"let {named(root)} be seen by {self.names(self._all(flow.missing))}"
             return Fix(words, self._opened(root) if open else ())
         text, part = told
         name = self._name(text, short(root))
