@@ -38,7 +38,7 @@ COMMANDS: dict[str, str] = {
     "solve": "find equilibria, values and optimal play, with the regret of every answer",
     "compile": "write a checked game as JSON, for programs in other languages",
     "export": "write a game for Gambit, or as a package for other libraries' loops",
-    "import": "make a game file of Gambit's .efg or .nfg",
+    "import": "make a game file of Gambit's .efg or .nfg, or of a game of OpenSpiel",
     "replay": "verify a transcript against its game and print it",
     "play": "play a game yourself, at the terminal",
     "studio": "serve pages in which to read, write, play and replay games",
