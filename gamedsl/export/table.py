@@ -77,6 +77,10 @@ LOOPS = (
         "inspect", "a task of Inspect, whose models hold the seats",
         Requirement("inspect-ai", "inspect", "0.3.200", "0.4"),
     ),
+    Peer(
+        "textarena", "an environment of TextArena, for its agents and wrappers",
+        Requirement("textarena", "textarena", "0.7", "0.8"),
+    ),
 )  # fmt: skip
 
 PEERS: dict[str, Peer] = {row.name: row for row in LOOPS}
