@@ -81,6 +81,10 @@ LOOPS = (
         "textarena", "an environment of TextArena, for its agents and wrappers",
         Requirement("textarena", "textarena", "0.7", "0.8"),
     ),
+    Peer(
+        "openenv", "a server and a client of OpenEnv",
+        Requirement("openenv-core", "openenv", "0.3", "0.4"),
+    ),
 )  # fmt: skip
 
 PEERS: dict[str, Peer] = {row.name: row for row in LOOPS}
