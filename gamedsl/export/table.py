@@ -85,6 +85,10 @@ LOOPS = (
         "openenv", "a server and a client of OpenEnv",
         Requirement("openenv-core", "openenv", "0.3", "0.4"),
     ),
+    Peer(
+        "tinker", "environments and a training script of tinker-cookbook",
+        Requirement("tinker-cookbook", "tinker", "0.5.8", "0.7"),
+    ),
 )  # fmt: skip
 
 PEERS: dict[str, Peer] = {row.name: row for row in LOOPS}
