@@ -1,7 +1,8 @@
 """`gamedsl import`: turns a game of another program into a game file.
 
 Reading and writing are exact: same players, information sets, probabilities and payoffs. A wrong
-file, or a game that the language does not have, gives problems with places.
+file, or a game that the language does not have, gives problems with places. A game of OpenSpiel has
+a name instead of a file.
 """
 
 from __future__ import annotations
@@ -10,15 +11,26 @@ import argparse
 import sys
 from pathlib import Path
 
-from gamedsl.cli import CLEAN, PROBLEMS, use_colour
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE, use_colour
 from gamedsl.commands._streams import print_document
 from gamedsl.storage.writer import write_output
 
-HELP = "Make a game file of one of Gambit's: an extensive (.efg) or a strategic (.nfg) game."
+HELP = (
+    "Make a game file of one of Gambit's, an extensive (.efg) or a strategic (.nfg) game, or of a "
+    "game of OpenSpiel."
+)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a file of Gambit's")
+    parser.add_argument(
+        "file", metavar="FILE",
+        help="a file of Gambit's, or the name of a game of OpenSpiel, such as "
+        "`kuhn_poker(players=3)`",
+    )  # fmt: skip
+    parser.add_argument(
+        "--from", choices=("gambit", "openspiel"), default="gambit", dest="origin",
+        help="what FILE is (default: gambit)",
+    )  # fmt: skip
     parser.add_argument(
         "-o", "--output", metavar="OUT", type=Path, help="where to write (default: print it)"
     )
@@ -36,7 +48,17 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.imports import import_file
 
     problems = Problems()
-    text = import_file(args.file, problems, None if args.output is None else args.output.stem)
+    name = None if args.output is None else args.output.stem
+    if args.origin == "openspiel":
+        from gamedsl.imports.openspiel import GameRefused, import_openspiel
+
+        try:
+            text = import_openspiel(args.file, problems, name)
+        except GameRefused as error:
+            print(f"gamedsl import: {error}", file=sys.stderr)
+            return USAGE
+    else:
+        text = import_file(args.file, problems, name)
     if problems.found:
         print(render(problems.sorted(), args.format, use_colour(sys.stderr)), file=sys.stderr)
     if text is None:

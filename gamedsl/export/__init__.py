@@ -3,6 +3,5 @@
 `table` lists the formats that `gamedsl export` writes; `gambit` writes texts and needs no library.
 `pettingzoo` makes AEC and Parallel environments and `openspiel` registers games; both need their
 library, which is an extra of this package. `peer_play` drives plays for loops of other libraries,
-whose modules are `gymnasium`, `verifiers`, `trl` and `inspect`; `package` writes the packages that
-use them.
+which have a module and a row in `table` each; `package` writes the packages that use them.
 """

@@ -77,6 +77,18 @@ LOOPS = (
         "inspect", "a task of Inspect, whose models hold the seats",
         Requirement("inspect-ai", "inspect", "0.3.200", "0.4"),
     ),
+    Peer(
+        "textarena", "an environment of TextArena, for its agents and wrappers",
+        Requirement("textarena", "textarena", "0.7", "0.8"),
+    ),
+    Peer(
+        "openenv", "a server and a client of OpenEnv",
+        Requirement("openenv-core", "openenv", "0.3", "0.4"),
+    ),
+    Peer(
+        "tinker", "environments and a training script of tinker-cookbook",
+        Requirement("tinker-cookbook", "tinker", "0.5.8", "0.7"),
+    ),
 )  # fmt: skip
 
 PEERS: dict[str, Peer] = {row.name: row for row in LOOPS}

@@ -17,6 +17,9 @@ play another's forfeit made void, has no reward: TRL leaves it out of baseline a
 Rows of one deal must not be shuffled apart, or the same play is written once for each batch that
 has some of them: set `shuffle_dataset=False`, and `generation_batch_size` to a multiple of
 `rows_per_deal * num_generations`.
+
+`seat_environment(game, seat, against)` is a class for `environment_factory` instead: one seat
+learns against players, by calls of the tool `act`, and all its replies are one completion.
 """
 
 from __future__ import annotations
@@ -160,6 +163,73 @@ class Rollout:
                 text = tokenizer.decode(written[place], skip_special_tokens=True)
                 plays[key].answer(one.seat, text)
         return found
+
+
+OVER = "The game is over."
+CALL_ACT = "Send your reply by calling `act`."
+
+
+class SeatEnvironment:
+    """One seat of a game as TRL's environment; `seat_environment` makes subclasses with a game.
+
+    A data set has a prompt as a chat and a `seed`. `reset` adds the first prompt of the seat to the
+    last message. The model replies by calls of `act`, which returns the next prompt.
+    """
+
+    _table: PeerGame
+    _play: PeerPlay
+
+    def reset(self, seed: int = 0, **row: Any) -> str:
+        """Starts the play of a seed. Returns the prompt of the seat, or that the game is over."""
+        self._play = self._table.begin(seed)
+        return self._shown()
+
+    def act(self, reply: str) -> str:
+        """Sends your reply to the game, and returns what you are asked next.
+
+        Args:
+            reply: Your reply, exactly as the game asks for it.
+        """
+        if self._play.waiting:
+            self._play.answer(self._table.held[0], reply)
+        return self._shown()
+
+    def get_reward(self) -> float | None:
+        """Returns the exact reward of the seat; None where another seat's forfeit made the play
+        void, so that TRL leaves the completion out. What the model left unanswered counts as the
+        empty reply, which costs what the game says."""
+        while self._play.waiting:
+            self._play.answer(self._table.held[0], "")
+        reward = self._play.outcome(self._table.held[0]).reward
+        return None if reward is None else float(reward)
+
+    def _shown(self) -> str:
+        waiting = self._play.waiting
+        if not waiting:
+            return OVER
+        return "\n\n".join([*(part["content"] for part in chat(waiting[0])), CALL_ACT])
+
+
+def seat_environment(
+    game: Game | str | Path,
+    seat: str = "",
+    against: Iterable[str] = (),
+    *,
+    params: Mapping[str, Any] | None = None,
+    calls: Iterable[str | Path] = (),
+    run_seed: int = 0,
+) -> type[SeatEnvironment]:
+    """Returns a class for the `environment_factory` of GRPOTrainer: one seat, by default the first
+    that no player holds, against players. Arguments and errors as in `PeerGame.of_one`."""
+    table = PeerGame.of_one(game, seat, against, params=params, calls=calls, run_seed=run_seed)
+    return type("GameSeat", (SeatEnvironment,), {"_table": table})
+
+
+def seat_rows(deals: int, first_seed: int = 0) -> list[dict[str, Any]]:
+    """Returns a data set for `seat_environment`: one row a seed, with an empty message, to which
+    the environment adds the prompt."""
+    empty = [{"role": "user", "content": ""}]
+    return [{"prompt": empty, "seed": seed} for seed in range(first_seed, first_seed + deals)]
 
 
 def _turns(bounds: ProgramBounds, seat: str) -> int:

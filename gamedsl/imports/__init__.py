@@ -1,5 +1,7 @@
 """Games of other programs as files of ours: Gambit's extensive (.efg) and strategic (.nfg) form.
 
+`openspiel` makes files of the games of OpenSpiel, and needs that library.
+
 `import_file` reads a file of either format and gives the text of a gamedsl game: same players,
 information sets, chances and payoffs, none approximated. What is wrong with a file is a diagnostic
 with a place in it. Names that cannot be names of ours are changed; a comment says how.

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.peers import running
-from tests.peers.plays import NAMES, SEEDS, Play, loaded, played
+from tests.peers.plays import NAMES, SEEDS, Play, chat_of, loaded, played, replayed, reply_to
 
 with running.needed("trl"):
     import torch
+    import trl
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
+    from trl.chat_template_utils import add_response_schema
 
-    from gamedsl.export.trl import Rollout
+    from gamedsl.export.trl import CALL_ACT, OVER, Rollout, seat_environment, seat_rows
     from gamedsl.policies.random_models import build_tiny
 
 GROUP = 2
+SLOW = ("code_team", "twenty_questions")
+"""Games whose long prompts take half a minute to tokenise, fifty times."""
+GAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in NAMES]
 
 
 def trainer_of(rollout: Rollout, folder: Path, deals: int, **settings: Any) -> GRPOTrainer:
@@ -51,7 +57,7 @@ def scripted(trainer: GRPOTrainer, play: Play) -> None:
     trainer._generate_single_turn = generate
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GAMES)
 def test_plays_agree_with_the_runtime(name: str, tmp_path: Path) -> None:
     """Prompts, replies, refusals, forfeits and rewards of 50 deals, through the trainer's scoring;
     rows without a reward get no advantage, and count in no baseline."""
@@ -145,3 +151,69 @@ def test_commands_of_a_package_run(tmp_path: Path) -> None:
     small = ["--model", "tiny", "--steps", "2", "--deals", "1", "--plays", "2", "--tokens", "4"]
     running.run([*train[:-4], *small], folder, CUDA_VISIBLE_DEVICES="")
     assert list((folder / "output").glob("checkpoint-2"))
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_seats_agree_with_the_runtime(name: str) -> None:
+    """Prompts, refusals, forfeits and rewards of 50 plays of one seat, by calls of the tool."""
+    table = seat_environment(loaded(name))()
+    seat, refused = table._table.held[0], 0
+    for seed in SEEDS:
+        shown, prompts = table.reset(seed=seed, prompt="unused"), []
+        while shown != OVER:
+            decision = table._play.waiting[0]
+            contents = [one["content"] for one in chat_of(decision)]
+            assert shown == "\n\n".join([*contents, CALL_ACT])
+            prompts.append(chat_of(decision))
+            shown = table.act(reply_to(decision, seed))
+        ours = replayed(name, table._play.episode, seat)
+        assert prompts == [turn.messages for turn in ours.turns]
+        reward = ours.rewards[seat]
+        assert table.get_reward() == (None if reward is None else float(reward))
+        assert table.act("late") == OVER
+        refused += len(ours.refused)
+    assert refused
+
+
+def test_unfinished_play_is_forfeited() -> None:
+    table = seat_environment(loaded("kuhn_poker"), seat="first")()
+    table.reset(seed=0)
+    reward = table.get_reward()
+    assert "first" in table._play.episode.failures
+    assert reward == float(table._play.episode.rewards["first"])
+
+
+def test_trainer_plays_a_seat_by_tool_calls(tmp_path: Path) -> None:
+    """TRL's own loop: of a group, one completion hunts by a call, and one makes no call."""
+    model, tokenizer = build_tiny()
+    templates = Path(trl.__file__).parent / "chat_templates"
+    tokenizer.chat_template = (templates / "qwen3_instruct_2507.jinja").read_text()
+    tokenizer = add_response_schema(tokenizer)
+    factory = seat_environment(loaded("stag_hunt"), seat="hunter_1")
+    arguments = GRPOConfig(
+        output_dir=str(tmp_path), use_cpu=True, report_to="none", num_generations=GROUP,
+        per_device_train_batch_size=GROUP, max_completion_length=512, save_strategy="no",
+    )  # fmt: skip
+    trainer = GRPOTrainer(
+        model, args=arguments, train_dataset=Dataset.from_list(seat_rows(1)),
+        processing_class=tokenizer, environment_factory=factory,
+    )  # fmt: skip
+    decision = loaded("stag_hunt").env().reset(seed=0).decisions[0]
+    stag = decision.labels[decision.legal.index("stag")]
+    call = json.dumps({"name": "act", "arguments": {"reply": stag}})
+    scripts = [[f"<tool_call>\n{call}\n</tool_call><|im_end|>", "no call<|im_end|>"], ["Done."]]
+
+    def generate(prompts: Any, images: Any, fields: Any, *args: Any, **more: Any) -> Any:
+        texts = scripts.pop(0)
+        ids = [tokenizer.encode(t, add_special_tokens=False) for t in texts]
+        assert len(ids) == len(prompts)
+        return ids, None
+
+    trainer._generate_single_turn = generate
+    inputs = [dict(row) for row in seat_rows(1) for _ in range(GROUP)]
+    scored = trainer._generate_and_score_completions(inputs)
+    hunted, silent = trainer.environments
+    assert hunted._play.episode.transcript["steps"][0]["choices"]["hunter_1"] == "stag"
+    assert "hunter_1" in silent._play.episode.failures
+    first, second = scored["advantages"].tolist()
+    assert first > 0 > second
