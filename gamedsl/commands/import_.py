@@ -18,11 +18,12 @@ HELP = "Make a game file of one of Gambit's: an extensive (.efg) or a strategic 
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    output = parser.add_argument_group("output")
     parser.add_argument("file", metavar="FILE", help="a file of Gambit's")
-    parser.add_argument(
+    output.add_argument(
         "-o", "--output", metavar="OUT", type=Path, help="where to write (default: print it)"
     )
-    parser.add_argument(
+    output.add_argument(
         "--format",
         choices=("pretty", "concise", "json"),
         default="pretty",

@@ -34,27 +34,30 @@ HELP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_params(parser)
+    players = parser.add_argument_group("players")
+    seeds = parser.add_argument_group("seeds")
+    output = parser.add_argument_group("output")
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
-    parser.add_argument(
+    players.add_argument(
         "--as", action="append", default=[], metavar="SEATS", dest="seats",
         help="your seats or roles, with commas between them, or `all` (default: the first seat)",
     )  # fmt: skip
-    parser.add_argument(
+    players.add_argument(
         "--against", action="append", default=[], metavar="PLAYER",
         help="the player of all other seats, such as random, minimax, mcts:200, equilibrium, "
         "run:FOLDER or endpoint:URL#MODEL; SEAT=PLAYER for one seat; may be repeated",
     )  # fmt: skip
-    parser.add_argument(
+    seeds.add_argument(
         "--seed", type=seed, metavar="N", help="decides chance and players (default: a new one)"
     )
-    parser.add_argument(
+    output.add_argument(
         "--save", type=Path, metavar="FILE",
         help="where the transcript goes (default: plays/GAME-SEED.jsonl)",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "--no-review", action="store_true", help="do not say afterwards what each choice cost"
     )
-    add_params(parser)
 
 
 def run(args: argparse.Namespace) -> int:

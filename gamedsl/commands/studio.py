@@ -23,24 +23,26 @@ PORT = 8765
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    address = parser.add_argument_group("address")
+    limits = parser.add_argument_group("limits")
     parser.add_argument(
         "paths", nargs="*", type=Path, metavar="PATH",
         help="folders; plays are saved in the first one (default: the current folder)",
     )  # fmt: skip
-    parser.add_argument(
+    address.add_argument(
         "--port", type=whole_to(65535), default=PORT, metavar="N",
         help=f"the port, 0 for any that is free (default: {PORT})",
     )  # fmt: skip
-    parser.add_argument(
+    address.add_argument(
         "--host", default=HOST, metavar="ADDRESS",
         help=f"the address to listen at; others than {HOST} let other machines in who have a link, "
         "and what they send can be read on the way",
     )  # fmt: skip
-    parser.add_argument(
+    limits.add_argument(
         "--seconds", type=positive, default=30.0, metavar="S",
         help="how long a move, a check or a hint may take (default: 30)",
     )  # fmt: skip
-    parser.add_argument(
+    address.add_argument(
         "--open", action="store_true", help="open the studio in this machine's browser"
     )
     add_calls(parser)  # executed by the workers, as of `gamedsl mcp`

@@ -33,34 +33,45 @@ HELP = "Train language models to play a game. FILE is a path or the name of a sh
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    from gamedsl.recipe.table import MODELS
+
+    wide = max(map(len, MODELS))
+    add_params(parser)
+    training = parser.add_argument_group("what is trained")
+    place = parser.add_argument_group("where it goes")
+    endpoints = parser.add_argument_group("endpoints")
+    output = parser.add_argument_group("output")
     parser.add_argument("file", nargs="?", metavar="FILE", help="a path or a shipped name")
-    parser.add_argument(
+    training.add_argument(
+        "--model", metavar="NAME",
+        help="a folder, a hub id, or one of these (default: as `train:` has it, else the first):\n"
+        + "\n".join(f"{name:<{wide}}  {what}" for name, what in MODELS.items()),
+    )  # fmt: skip
+    training.add_argument(
         "--set", action="append", default=[], metavar="K=V", dest="settings",
         help="a training setting, such as lr=1e-4 or lora.rank=8; may be repeated",
     )  # fmt: skip
-    add_params(parser)
-    parser.add_argument("--steps", type=int, metavar="N", help="training steps in all")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of labels, adapters and play")
-    parser.add_argument("--model", metavar="NAME", help="the model to train")
-    parser.add_argument(
+    training.add_argument("--steps", type=int, metavar="N", help="training steps in all")
+    training.add_argument("--seed", type=int, metavar="N", help="seed of labels, adapters and play")
+    endpoints.add_argument(
         "--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
         help="let the game or the run name the endpoint at this address; those that --set names "
         "need no leave; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
-    parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that stopped")
-    parser.add_argument(
+    place.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
+    place.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that stopped")
+    place.add_argument(
         "--force", action="store_true",
         help="with --resume: go on although files of the run are not as it wrote them",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "--dry-run", action="store_true", help="show what would be trained and what it would take"
     )
-    parser.add_argument(
+    output.add_argument(
         "--log", default="", metavar="NAMES",
         help="send the numbers on: tensorboard, wandb, mlflow, or several, with commas",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "--format", choices=("pretty", "concise", "json"), default="pretty",
         help="a live screen, one line a step, or one JSON object a line (default: pretty)",
     )  # fmt: skip

@@ -416,14 +416,24 @@ _CALLS_ENDPOINTS = ReadIf(
 )
 
 
+MODELS = {
+    "smollm2-135m": "a language model of 135 million weights",
+    "small": "a million random weights",
+    "tiny": "random, for tests",
+    "words": "a small network over words",
+    "tabular": "no network",
+}
+"""The models that come with the package, and what each is."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
     """Every setting of a training run."""
 
     model: str = setting(
         "smollm2-135m",
-        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `words` (a"
-        " small network over words in their places), `tabular` (no network), a folder or a hub id",
+        ", ".join(f"`{name}` ({about})" for name, about in MODELS.items())
+        + ", a folder or a hub id",
     )
     finetuning: Literal["lora", "full"] | None = setting(
         "auto",
