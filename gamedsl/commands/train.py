@@ -68,6 +68,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true", help="show what would be trained and what it would take"
     )
     output.add_argument(
+        "--verbose", action="store_true",
+        help="with --dry-run: show whole prompts or replies and all settings, too",
+    )  # fmt: skip
+    output.add_argument(
         "--log", default="", metavar="NAMES",
         help="send the numbers on: tensorboard, wandb, mlflow, or several, with commas",
     )  # fmt: skip
@@ -115,7 +119,7 @@ def _run(args: argparse.Namespace, loading: LoadingTimes, *, leads: bool) -> int
 
     try:
         if args.dry_run:
-            return _dry_run(job, listener) if leads else CLEAN
+            return _dry_run(job, listener, verbose=args.verbose) if leads else CLEAN
         trained = run_job(job, watch, out=args.out, listener=listener)
     except CompileError:
         return PROBLEMS
@@ -134,6 +138,8 @@ def _understand(args: argparse.Namespace, listener: Listener) -> TrainingJob:
 
     if args.force and args.resume is None:
         raise ValueError("--force is for a run that goes on: gamedsl train --resume RUN --force")
+    if args.verbose and not args.dry_run:
+        raise ValueError("--verbose is for a dry run: gamedsl train FILE --dry-run --verbose")
     if args.resume is None and args.file is None:
         raise ValueError("name a game, or a run to go on with: gamedsl train --resume RUN")
     params: dict[str, Any] = read_params(args.param)
@@ -183,13 +189,13 @@ def _flags(args: argparse.Namespace) -> list[Setting]:
     return [override(key, value) for key, value in given.items() if value is not None]
 
 
-def _dry_run(job: TrainingJob, listener: Listener) -> int:
+def _dry_run(job: TrainingJob, listener: Listener, *, verbose: bool) -> int:
     """Prints what would be trained. Raises CompileError for what training would refuse."""
     from gamedsl.diagnostics import Problems
     from gamedsl.training.dry_run import dry_run
 
     problems = Problems()
-    print(dry_run(job.game, job.recipe, job.seating, _notify, problems))
+    print(dry_run(job.game, job.recipe, job.seating, _notify, problems, verbose=verbose))
     listener.receive(problems.sorted())
     return CLEAN
 
