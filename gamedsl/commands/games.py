@@ -179,7 +179,8 @@ def _print(games: list[Listed]) -> None:
     ]
     table = Table((*text_columns("game", "tags"), Column("about")), rows)
     width = get_terminal_size((120, 24)).columns if sys.stdout.isatty() else None
-    print(rendered(table_lines(table, rule=True, width=width), colour=use_colour(sys.stdout)))
+    lines = table_lines(table, rule=True, width=width)
+    print(rendered(lines, width=width, colour=use_colour(sys.stdout)))
 
 
 def _unknown(tag: str, found: list[Listed]) -> int:
