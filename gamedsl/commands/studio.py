@@ -45,6 +45,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     address.add_argument(
         "--open", action="store_true", help="open the studio in this machine's browser"
     )
+    parser.add_argument_group("endpoints").add_argument(
+        "--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
+        help="let runs that pages start call the endpoint at this address; may be repeated",
+    )  # fmt: skip
     add_calls(parser)  # executed by the workers, as of `gamedsl mcp`
 
 
@@ -62,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         serve(
             args.paths or [Path()], host=args.host, port=args.port, seconds=args.seconds,
-            call_files=args.call_files, show=args.open, say=_say,
+            call_files=args.call_files, addresses=args.addresses, show=args.open, say=_say,
         )  # fmt: skip
     except Refused as error:
         print(f"gamedsl studio: {error.fact}\n  fix: {error.fix}", file=sys.stderr)

@@ -143,7 +143,8 @@ def test_flow_keeps_parentheses(tmp_path: Path) -> None:
         "game: brackets\nroles: [row, column]\nactions: [x, y]\nprotocol: simultaneous\n"
         f"let: {{left: move.row == x}}\npayoffs: {payoff}\n"
     )
-    assert f"     each gets {payoff}" in lines(Views(built(path, ())), "flow")
+    shown = [line.strip() for line in lines(Views(built(path, ())), "flow")]
+    assert f"each gets {payoff}" in shown
 
 
 @pytest.mark.parametrize("name", sorted((*CLOSED, *OPEN)))
