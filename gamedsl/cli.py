@@ -11,6 +11,7 @@ import argparse
 import errno
 import os
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -88,11 +89,20 @@ OF_GAMES = (
 )  # fmt: skip
 """The commands that read games, and so may be told of files with functions for them."""
 
+GAME = "the game"
+"""The group of a command's options about its game, in its help."""
+
 CLEAN, PROBLEMS, USAGE, INTERRUPTED = 0, 1, 2, 130
 
 
 class _HelpFormatter(argparse.HelpFormatter):
-    """Wraps paragraphs, and keeps texts of several lines as they are."""
+    """Wraps paragraphs, and keeps the lines of texts of several lines."""
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        lines = text.split("\n")
+        if len(lines) == 1:
+            return super()._split_lines(text, width)
+        return [part for line in lines for part in textwrap.wrap(line, width)]
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return text if "\n" in text else super()._fill_text(text, width, indent)
@@ -303,9 +313,15 @@ def use_colour(stream: object) -> bool:
     return bool(isatty and isatty()) and not os.environ.get("NO_COLOR")
 
 
+def game_options(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Returns the group of a command's options about its game, made when it is first asked for."""
+    groups = {group.title: group for group in parser._action_groups}
+    return groups.get(GAME) or parser.add_argument_group(GAME)
+
+
 def add_params(parser: argparse.ArgumentParser, more: str = "") -> None:
     """Let a command take params; `more` is added to the help."""
-    parser.add_argument(
+    game_options(parser).add_argument(
         "--param",
         action="append",
         default=[],
@@ -316,7 +332,7 @@ def add_params(parser: argparse.ArgumentParser, more: str = "") -> None:
 
 def add_calls(parser: argparse.ArgumentParser) -> None:
     """Let a command execute files that bring functions for games."""
-    parser.add_argument(
+    game_options(parser).add_argument(
         "--allow-calls",
         action="append",
         default=[],

@@ -27,8 +27,12 @@ WIDTH = 78
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    output = parser.add_argument_group("output")
     parser.add_argument("name", nargs="?", metavar="NAME", help="a function such as same_number")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    output.add_argument(
+        "--format", choices=("text", "json"), default="text",
+        help="for people, or for programs (default: text)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

@@ -18,15 +18,16 @@ HELP = "Write a checked game as JSON. FILE is a path or the name of a shipped ga
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_params(parser)
+    output = parser.add_argument_group("output")
     parser.add_argument("file", metavar="FILE", nargs="?", help="a path or a shipped name")
-    parser.add_argument(
+    output.add_argument(
         "-o", "--output", metavar="OUT",
         help="where to write; a name that ends in .json can be read again (default: print it)",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "--schema", action="store_true", help="write the JSON Schema of compiled games instead"
     )
-    add_params(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -15,10 +15,19 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
-from textwrap import dedent, fill
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.cli import (
+    CLEAN,
+    INTERRUPTED,
+    PROBLEMS,
+    USAGE,
+    add_params,
+    game_options,
+    read_params,
+    use_colour,
+)
 from gamedsl.commands._arguments import count_to, from_zero, positive, seed, whole_to
 from gamedsl.commands._progress import Tell as Line
 from gamedsl.commands._progress import progress
@@ -47,12 +56,32 @@ several play each other, in all seats. A contestant is a player such as `random`
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = dedent(HELP)
-    add = parser.add_argument
-    add("contestants", nargs="*", metavar="CONTESTANT", help="who is evaluated")
-    add("--game", metavar="FILE", help="a path or a shipped name (default: the game of the run)")
+    parser.description = " ".join(HELP.split())
+    parser.add_argument("contestants", nargs="*", metavar="CONTESTANT", help="who is evaluated")
+    game_options(parser).add_argument(
+        "--game", metavar="FILE", help="a path or a shipped name (default: the game of the run)"
+    )
     add_params(parser)
+    _players(parser)
+    _measures(parser)
+    add = parser.add_argument_group("output").add_argument
+    add(
+        "--decisions",
+        action="store_true",
+        help="show what contestants do at every decision of a small game, and what equilibria do",
+    )
+    add("--format", choices=("text", "json"), default="text",
+        help="for people, or for programs (default: text)")  # fmt: skip
+    add("--out", type=Path, metavar="FILE", help="write the evaluation there, as JSON")
+    add("--transcripts", type=Path, metavar="DIR",
+        help="write the games there, in games in words, for `gamedsl replay`")  # fmt: skip
+    _boards(parser)
+    _engines(parser)
+    _endpoints(parser)
+
+
+def _players(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("players").add_argument
     add("--against", nargs="+", action="extend", default=[], metavar="SPEC",
         help="play these, instead of each other (default for one contestant: random)")  # fmt: skip
     add("--role", action="append", default=[], metavar="ROLE=SPEC",
@@ -60,6 +89,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--referee", action="append", default=[], metavar="REFEREE=SPEC",
         help="who referees (default: as the recipe of the first run has it, else of the game: its "
         "player, or the model as it comes); may be repeated")  # fmt: skip
+
+
+def _measures(parser: argparse.ArgumentParser) -> None:
+    add = parser.add_argument_group("what is measured").add_argument
     add("--games", type=count_to(10_000_000), metavar="N",
         help=f"games a pairing, where it is sampled (default: {GAMES:,}; in games in words "
         f"{FEW_GAMES})")  # fmt: skip
@@ -74,18 +107,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add("--search", type=whole_to(10_000_000), default=500, metavar="N",
         help="games simulated for each seat's reply, which bounds exploitability in large games; "
         "0 leaves it out (default: 500)")  # fmt: skip
-    add(
-        "--decisions",
-        action="store_true",
-        help="show what contestants do at every decision of a small game, and what equilibria do",
-    )
-    add("--format", choices=("text", "json"), default="text")
-    add("--out", type=Path, metavar="FILE", help="write the evaluation there, as JSON")
-    add("--transcripts", type=Path, metavar="DIR",
-        help="write the games there, in games in words, for `gamedsl replay`")  # fmt: skip
-    _boards(parser)
-    _engines(parser)
-    _endpoints(parser)
 
 
 def _engines(parser: argparse.ArgumentParser) -> None:
@@ -106,7 +127,8 @@ def _boards(parser: argparse.ArgumentParser) -> None:
     add("--leaderboard", type=Path, metavar="FILE.json",
         help="add the matches to this file, and print it; alone, print it")  # fmt: skip
     add("--leaderboard-md", type=Path, metavar="FILE.md", help="write it as Markdown as well")
-    add("--rating", choices=("elo", "trueskill"), default="elo")
+    add("--rating", choices=("elo", "trueskill"), default="elo",
+        help="how strength is estimated (default: elo)")  # fmt: skip
     add("--anchor", metavar="NAME", help="who has Elo 1000 (default: random, if it has played)")
 
 

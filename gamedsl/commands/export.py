@@ -29,33 +29,35 @@ LIMIT = 200_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_params(parser)
+    players = parser.add_argument_group("players")
+    output = parser.add_argument_group("output")
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
     abouts = {one.name: one.about for one in EXPORTERS.values()}
     abouts |= {one.name: one.about for one in PEERS.values()}
     about = "; ".join(f"{name}: {said}" for name, said in abouts.items())
-    parser.add_argument(
+    output.add_argument(
         "--to", choices=tuple(abouts), metavar="NAME",
         help=f"{about} (default: as OUT is called)",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "-o", "--output", metavar="OUT",
         help="the file to write (default: print it), or the folder of a package",
     )  # fmt: skip
-    parser.add_argument(
+    players.add_argument(
         "--as", action="append", default=[], metavar="SEATS", dest="seats",
         help="the seats that the other library's loop holds, with commas between them (default: "
         "all, or the first where its loop holds one)",
     )  # fmt: skip
-    parser.add_argument(
+    players.add_argument(
         "--against", action="append", default=[], metavar="PLAYER",
         help="the player of all other seats (default: random); SEAT=PLAYER for one seat; may be "
         "repeated",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "--limit", type=count_to(100_000_000), default=LIMIT, metavar="N",
         help=f"the most nodes that a tree may have (default: {LIMIT:,})",
     )  # fmt: skip
-    add_params(parser)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -19,11 +19,12 @@ HELP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    files = parser.add_argument_group("changes of files")
     parser.add_argument("files", nargs="+", metavar="FILE", help="a path")
-    parser.add_argument(
+    files.add_argument(
         "--check", action="store_true", help="write nothing; exit with 1 if a file would change"
     )
-    parser.add_argument(
+    files.add_argument(
         "--diff", action="store_true", help="write nothing; print what would change, as --check"
     )
 

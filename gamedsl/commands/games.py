@@ -83,15 +83,20 @@ class Listed:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    games = parser.add_argument_group("which games")
+    output = parser.add_argument_group("output")
     parser.add_argument(
         "folders", nargs="*", type=Path, metavar="FOLDER",
         help="folders with games of yours (default: this one, and its folder games)",
     )  # fmt: skip
-    parser.add_argument(
+    games.add_argument(
         "--tag", action="append", default=[], metavar="TAG", dest="tags",
         help="list the games that have this tag; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    output.add_argument(
+        "--format", choices=("text", "json"), default="text",
+        help="for people, or for programs (default: text)",
+    )  # fmt: skip
     tags = tag_meanings()
     width = max(map(len, tags))
     rows = "\n".join(f"  {tag:<{width}}  {meaning}" for tag, meaning in tags.items())
@@ -174,7 +179,8 @@ def _print(games: list[Listed]) -> None:
     ]
     table = Table((*text_columns("game", "tags"), Column("about")), rows)
     width = get_terminal_size((120, 24)).columns if sys.stdout.isatty() else None
-    print(rendered(table_lines(table, rule=True, width=width), colour=use_colour(sys.stdout)))
+    lines = table_lines(table, rule=True, width=width)
+    print(rendered(lines, width=width, colour=use_colour(sys.stdout)))
 
 
 def _unknown(tag: str, found: list[Listed]) -> int:

@@ -22,6 +22,7 @@ HELP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    output = parser.add_argument_group("output")
     parser.add_argument(
         "file", metavar="FILE",
         help="a file of Gambit's, or the name of a game of OpenSpiel, such as "
@@ -31,10 +32,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--from", choices=("gambit", "openspiel"), default="gambit", dest="origin",
         help="what FILE is (default: gambit)",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "-o", "--output", metavar="OUT", type=Path, help="where to write (default: print it)"
     )
-    parser.add_argument(
+    output.add_argument(
         "--format",
         choices=("pretty", "concise", "json"),
         default="pretty",

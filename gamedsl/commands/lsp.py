@@ -15,7 +15,8 @@ HELP = "Serve an editor: problems with quick fixes, hover, completion, definitio
 def configure(parser: argparse.ArgumentParser) -> None:
     from gamedsl.lsp.checking import SECONDS
 
-    parser.add_argument(
+    limits = parser.add_argument_group("limits")
+    limits.add_argument(
         "--seconds", type=positive, default=SECONDS, metavar="S",
         help=f"how long the check of a file may take (default: {SECONDS:g})",
     )  # fmt: skip

@@ -15,11 +15,13 @@ HELP = "Serve tools to a coding assistant by the Model Context Protocol, over st
 def configure(parser: argparse.ArgumentParser) -> None:
     from gamedsl.mcp.server import SECONDS
 
-    parser.add_argument(
+    reading = parser.add_argument_group("what may be read")
+    limits = parser.add_argument_group("limits")
+    reading.add_argument(
         "--root", type=Path, default=Path(), metavar="FOLDER",
         help="the folder whose files may be read; nothing is written (default: the current one)",
     )  # fmt: skip
-    parser.add_argument(
+    limits.add_argument(
         "--seconds", type=positive, default=SECONDS, metavar="S",
         help=f"how long one answer may take (default: {SECONDS:g})",
     )  # fmt: skip

@@ -25,11 +25,12 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,199}")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    content = parser.add_argument_group("what is written")
     parser.add_argument(
         "name", nargs="?", metavar="NAME",
         help="the name of the game, such as my_game; without it, the templates are listed",
     )  # fmt: skip
-    parser.add_argument(
+    content.add_argument(
         "--template", metavar="KIND", default=DEFAULT,
         help=f"the game to begin with: {', '.join(templates())} (default: {DEFAULT})",
     )  # fmt: skip

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gamedsl.play.advice import Adviser
     from gamedsl.play.session import PlaySession
     from gamedsl.players.base import Player
-    from gamedsl.players.console import Console
+    from gamedsl.players.console import Console, Drawing
     from gamedsl.runtime import Decision, Episode, Game
 
 HELP = (
@@ -34,27 +34,30 @@ HELP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_params(parser)
+    players = parser.add_argument_group("players")
+    seeds = parser.add_argument_group("seeds")
+    output = parser.add_argument_group("output")
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
-    parser.add_argument(
+    players.add_argument(
         "--as", action="append", default=[], metavar="SEATS", dest="seats",
         help="your seats or roles, with commas between them, or `all` (default: the first seat)",
     )  # fmt: skip
-    parser.add_argument(
+    players.add_argument(
         "--against", action="append", default=[], metavar="PLAYER",
         help="the player of all other seats, such as random, minimax, mcts:200, equilibrium, "
         "run:FOLDER or endpoint:URL#MODEL; SEAT=PLAYER for one seat; may be repeated",
     )  # fmt: skip
-    parser.add_argument(
+    seeds.add_argument(
         "--seed", type=seed, metavar="N", help="decides chance and players (default: a new one)"
     )
-    parser.add_argument(
+    output.add_argument(
         "--save", type=Path, metavar="FILE",
         help="where the transcript goes (default: plays/GAME-SEED.jsonl)",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "--no-review", action="store_true", help="do not say afterwards what each choice cost"
     )
-    add_params(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -250,17 +253,25 @@ class _TakenBack(Exception):
     """The player has gone back to an earlier decision."""
 
 
-def _drawn(episode: Episode, seat: str) -> str:
-    """Returns the boards and hands that a seat sees; empty where it sees none."""
+def _drawn(episode: Episode, seat: str) -> Drawing | None:
+    """Returns the boards and hands that a seat sees; None where it sees none."""
+    from gamedsl.ir.program import Draw, walk_steps
+    from gamedsl.players.console import Drawing
     from gamedsl.tables.text import rendered
-    from gamedsl.view.game.scene import scene_of
+    from gamedsl.view.game.scene import Hand, scene_of
 
     scene, width = scene_of(episode, seat), shutil.get_terminal_size((80, 24)).columns
     if not scene.is_drawn:
-        return ""
-    colour, encoding = use_colour(sys.stdout), sys.stdout.encoding
-    lines = scene.lines(width)
-    return rendered(lines, colour=colour, encoding=encoding)
+        return None
+    open_hands = {
+        hand.title for hand in scene.things
+        if isinstance(hand, Hand) and hand.cards and all(card.face for card in hand.cards)
+    }  # fmt: skip
+    steps = (step for step in walk_steps(episode.env.ir.turns) if isinstance(step, Draw))
+    lines = rendered(
+        scene.lines(width), colour=use_colour(sys.stdout), encoding=sys.stdout.encoding
+    )
+    return Drawing(lines, frozenset(step.id for step in steps if step.variable in open_hands))
 
 
 def _leave(decision: Decision, episode: Episode) -> str:

@@ -30,19 +30,25 @@ HELP = "Print exactly what each role will be sent. FILE is a path or the name of
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_params(parser)
+    prompts = parser.add_argument_group("which prompts")
+    seeds = parser.add_argument_group("seeds")
+    output = parser.add_argument_group("output")
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
-    parser.add_argument("--run-seed", type=seed, default=0, metavar="N", help="seed of the labels")
-    parser.add_argument(
+    seeds.add_argument("--run-seed", type=seed, default=0, metavar="N", help="seed of the labels")
+    seeds.add_argument(
         "--seed", type=seed, default=0, metavar="N", help="seed of the episode (for `per: episode`)"
     )
-    parser.add_argument("--role", metavar="R", help="only this role, or only this seat of a role")
-    parser.add_argument(
+    prompts.add_argument("--role", metavar="R", help="only this role, or only this seat of a role")
+    prompts.add_argument(
         "--at", metavar="MOVES",
         help='what is asked after these choices and draws, such as "card=Q, open=bet"',
     )  # fmt: skip
-    add_params(parser)
-    parser.add_argument("--model", metavar="NAME", help="apply the chat template of this model")
-    parser.add_argument("--format", choices=("text", "json"), default="text")
+    output.add_argument("--model", metavar="NAME", help="apply the chat template of this model")
+    output.add_argument(
+        "--format", choices=("text", "json"), default="text",
+        help="for people, or for programs (default: text)",
+    )  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:

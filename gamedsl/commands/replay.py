@@ -29,11 +29,12 @@ HELP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_params(parser, " (default: as the transcript says)")
+    output = parser.add_argument_group("output")
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
     parser.add_argument("transcript", metavar="TRANSCRIPT", type=Path, help="JSON lines")
-    add_params(parser, " (default: as the transcript says)")
-    parser.add_argument("--prompts", action="store_true", help="print what each seat was sent, too")
-    parser.add_argument("--quiet", action="store_true", help="print the last line only")
+    output.add_argument("--prompts", action="store_true", help="print what each seat was sent, too")
+    output.add_argument("--quiet", action="store_true", help="print the last line only")
 
 
 def run(args: argparse.Namespace) -> int:

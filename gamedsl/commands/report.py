@@ -12,8 +12,9 @@ HELP = "Write the page of a run anew, or one page that compares several."
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    output = parser.add_argument_group("output")
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="a run folder")
-    parser.add_argument(
+    output.add_argument(
         "--out", type=Path, metavar="FILE",
         help="where to write the page of several runs (default: comparison.html)",
     )  # fmt: skip

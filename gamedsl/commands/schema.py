@@ -18,8 +18,11 @@ KINDS = ("game", "protocol", "reward", "problems")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", nargs="?", choices=KINDS, default="game")
+    output = parser.add_argument_group("output")
     parser.add_argument(
+        "kind", nargs="?", choices=KINDS, default="game", help="of which files (default: game)"
+    )
+    output.add_argument(
         "--path", action="store_true", help="print the path of the schema's file instead"
     )
 

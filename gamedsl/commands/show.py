@@ -29,29 +29,31 @@ HELP = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
     add_params(parser)
-    parser.add_argument(
+    picture = parser.add_argument_group("the picture")
+    output = parser.add_argument_group("output")
+    parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
+    picture.add_argument(
         "--view",
         choices=("table", "tree", "flow", "sight", "all"),
         help="what to show (default: what fits the game)",
     )
-    parser.add_argument(
+    output.add_argument(
         "-o", "--output", metavar="SVG",
         help="write a picture; several views get their name in the file's; `-` prints it",
     )  # fmt: skip
-    parser.add_argument(
+    picture.add_argument(
         "--width", type=count_to(100_000), metavar="N",
         help="columns of text, or units across a picture (default: the terminal's, or a page)",
     )  # fmt: skip
-    parser.add_argument(
+    picture.add_argument(
         "--limit",
         type=count_to(100_000),
         default=200,
         metavar="N",
         help="draw at most N nodes of a tree",
     )
-    parser.add_argument("--depth", type=count, metavar="N", help="and at most N moves deep")
+    picture.add_argument("--depth", type=count, metavar="N", help="and at most N moves deep")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from textwrap import fill
 from typing import TYPE_CHECKING
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
@@ -31,33 +30,38 @@ HELP = (
 def configure(parser: argparse.ArgumentParser) -> None:
     from gamedsl.solve.solver import LIMIT, METHODS
 
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.description = fill(HELP, 78)
+    add_params(parser)
+    solving = parser.add_argument_group("how it is solved")
+    output = parser.add_argument_group("output")
     rows = "".join(f"  {name:<12} {what}\n" for name, what in METHODS.items())
     parser.epilog = f"methods:\n{rows}"
     parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
-    add_params(parser)
-    parser.add_argument("--method", default="auto", metavar="M", help="see below (default: auto)")
-    parser.add_argument("--iterations", type=count, metavar="N", help="of the methods that iterate")
-    parser.add_argument(
+    solving.add_argument("--method", default="auto", metavar="M", help="see below (default: auto)")
+    solving.add_argument(
+        "--iterations", type=count, metavar="N", help="of the methods that iterate"
+    )
+    solving.add_argument(
         "--utility", choices=("payoffs", "rewards"), default="payoffs",
         help="what the seats want: the game's payoffs, or what they are trained on",
     )  # fmt: skip
-    parser.add_argument("--format", choices=("text", "json"), default="text")
-    parser.add_argument(
+    output.add_argument(
+        "--format", choices=("text", "json"), default="text",
+        help="for people, or for programs (default: text)",
+    )  # fmt: skip
+    output.add_argument(
         "--save", type=Path, metavar="POLICY.json", help="keep the policy in a file"
     )
-    parser.add_argument(
+    output.add_argument(
         "--pick", type=count, metavar="N", help="of several equilibria, the one to keep"
     )
-    parser.add_argument(
+    output.add_argument(
         "--rows", type=count, default=24, metavar="N", help="information sets shown (default: 24)"
     )
-    parser.add_argument(
+    solving.add_argument(
         "--limit", type=count_to(100_000_000), default=LIMIT, metavar="N",
         help=f"histories up to which a game is written out as a tree (default: {LIMIT:,})",
     )  # fmt: skip
-    parser.add_argument("--seed", type=seed, default=0, metavar="N", help="of what is sampled")
+    solving.add_argument("--seed", type=seed, default=0, metavar="N", help="of what is sampled")
 
 
 def run(args: argparse.Namespace) -> int:

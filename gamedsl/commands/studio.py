@@ -23,26 +23,32 @@ PORT = 8765
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    address = parser.add_argument_group("address")
+    limits = parser.add_argument_group("limits")
     parser.add_argument(
         "paths", nargs="*", type=Path, metavar="PATH",
         help="folders; plays are saved in the first one (default: the current folder)",
     )  # fmt: skip
-    parser.add_argument(
+    address.add_argument(
         "--port", type=whole_to(65535), default=PORT, metavar="N",
         help=f"the port, 0 for any that is free (default: {PORT})",
     )  # fmt: skip
-    parser.add_argument(
+    address.add_argument(
         "--host", default=HOST, metavar="ADDRESS",
         help=f"the address to listen at; others than {HOST} let other machines in who have a link, "
         "and what they send can be read on the way",
     )  # fmt: skip
-    parser.add_argument(
+    limits.add_argument(
         "--seconds", type=positive, default=30.0, metavar="S",
         help="how long a move, a check or a hint may take (default: 30)",
     )  # fmt: skip
-    parser.add_argument(
+    address.add_argument(
         "--open", action="store_true", help="open the studio in this machine's browser"
     )
+    parser.add_argument_group("endpoints").add_argument(
+        "--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
+        help="let runs that pages start call the endpoint at this address; may be repeated",
+    )  # fmt: skip
     add_calls(parser)  # executed by the workers, as of `gamedsl mcp`
 
 
@@ -60,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         serve(
             args.paths or [Path()], host=args.host, port=args.port, seconds=args.seconds,
-            call_files=args.call_files, show=args.open, say=_say,
+            call_files=args.call_files, addresses=args.addresses, show=args.open, say=_say,
         )  # fmt: skip
     except Refused as error:
         print(f"gamedsl studio: {error.fact}\n  fix: {error.fix}", file=sys.stderr)

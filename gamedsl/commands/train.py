@@ -33,34 +33,49 @@ HELP = "Train language models to play a game. FILE is a path or the name of a sh
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    from gamedsl.recipe.table import MODELS
+
+    wide = max(map(len, MODELS))
+    add_params(parser)
+    training = parser.add_argument_group("what is trained")
+    place = parser.add_argument_group("where it goes")
+    endpoints = parser.add_argument_group("endpoints")
+    output = parser.add_argument_group("output")
     parser.add_argument("file", nargs="?", metavar="FILE", help="a path or a shipped name")
-    parser.add_argument(
+    training.add_argument(
+        "--model", metavar="NAME",
+        help="a folder, a hub id, or one of these (default: as `train:` has it, else the first):\n"
+        + "\n".join(f"{name:<{wide}}  {what}" for name, what in MODELS.items()),
+    )  # fmt: skip
+    training.add_argument(
         "--set", action="append", default=[], metavar="K=V", dest="settings",
         help="a training setting, such as lr=1e-4 or lora.rank=8; may be repeated",
     )  # fmt: skip
-    add_params(parser)
-    parser.add_argument("--steps", type=int, metavar="N", help="training steps in all")
-    parser.add_argument("--seed", type=int, metavar="N", help="seed of labels, adapters and play")
-    parser.add_argument("--model", metavar="NAME", help="the model to train")
-    parser.add_argument(
+    training.add_argument("--steps", type=int, metavar="N", help="training steps in all")
+    training.add_argument("--seed", type=int, metavar="N", help="seed of labels, adapters and play")
+    endpoints.add_argument(
         "--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
         help="let the game or the run name the endpoint at this address; those that --set names "
         "need no leave; may be repeated",
     )  # fmt: skip
-    parser.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
-    parser.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that stopped")
-    parser.add_argument(
+    place.add_argument("--out", type=Path, metavar="FOLDER", help="the run folder to make")
+    place.add_argument("--resume", type=Path, metavar="RUN", help="go on with a run that stopped")
+    place.add_argument(
         "--force", action="store_true",
         help="with --resume: go on although files of the run are not as it wrote them",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "--dry-run", action="store_true", help="show what would be trained and what it would take"
     )
-    parser.add_argument(
+    output.add_argument(
+        "--verbose", action="store_true",
+        help="with --dry-run: show whole prompts or replies and all settings, too",
+    )  # fmt: skip
+    output.add_argument(
         "--log", default="", metavar="NAMES",
         help="send the numbers on: tensorboard, wandb, mlflow, or several, with commas",
     )  # fmt: skip
-    parser.add_argument(
+    output.add_argument(
         "--format", choices=("pretty", "concise", "json"), default="pretty",
         help="a live screen, one line a step, or one JSON object a line (default: pretty)",
     )  # fmt: skip
@@ -104,7 +119,7 @@ def _run(args: argparse.Namespace, loading: LoadingTimes, *, leads: bool) -> int
 
     try:
         if args.dry_run:
-            return _dry_run(job, listener) if leads else CLEAN
+            return _dry_run(job, listener, verbose=args.verbose) if leads else CLEAN
         trained = run_job(job, watch, out=args.out, listener=listener)
     except CompileError:
         return PROBLEMS
@@ -123,6 +138,8 @@ def _understand(args: argparse.Namespace, listener: Listener) -> TrainingJob:
 
     if args.force and args.resume is None:
         raise ValueError("--force is for a run that goes on: gamedsl train --resume RUN --force")
+    if args.verbose and not args.dry_run:
+        raise ValueError("--verbose is for a dry run: gamedsl train FILE --dry-run --verbose")
     if args.resume is None and args.file is None:
         raise ValueError("name a game, or a run to go on with: gamedsl train --resume RUN")
     params: dict[str, Any] = read_params(args.param)
@@ -172,13 +189,13 @@ def _flags(args: argparse.Namespace) -> list[Setting]:
     return [override(key, value) for key, value in given.items() if value is not None]
 
 
-def _dry_run(job: TrainingJob, listener: Listener) -> int:
+def _dry_run(job: TrainingJob, listener: Listener, *, verbose: bool) -> int:
     """Prints what would be trained. Raises CompileError for what training would refuse."""
     from gamedsl.diagnostics import Problems
     from gamedsl.training.dry_run import dry_run
 
     problems = Problems()
-    print(dry_run(job.game, job.recipe, job.seating, _notify, problems))
+    print(dry_run(job.game, job.recipe, job.seating, _notify, problems, verbose=verbose))
     listener.receive(problems.sorted())
     return CLEAN
 

@@ -32,25 +32,29 @@ GRADES: tuple[Grade, ...] = ("refuted", "undecided", "sampled", "enumerated", "p
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    add_params(parser, ", for each FILE that is a game")
+    checks = parser.add_argument_group("checks")
+    files = parser.add_argument_group("changes of files")
+    output = parser.add_argument_group("output")
     parser.add_argument("files", nargs="+", metavar="FILE", help="a path or a shipped name")
-    parser.add_argument(
+    output.add_argument(
         "--format",
         choices=("pretty", "concise", "json"),
         default="pretty",
         help="for people, one line a problem, or one JSON array (default: pretty)",
     )
-    parser.add_argument(
+    files.add_argument(
         "--fix",
         action="store_true",
         help="first write each FILE anew with its safe fixes, those that respell a name or mend "
         "syntax and leave one error fewer; what was done goes to standard error",
     )
-    parser.add_argument(
+    output.add_argument(
         "--report",
         choices=("text", "json"),
         help="all that is said of each game, with its grade: proved, enumerated, sampled, refuted",
     )
-    parser.add_argument(
+    checks.add_argument(
         "--thorough",
         nargs="?",
         type=whole,
@@ -58,16 +62,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="go through games of up to N histories (by itself: 300,000) instead of 20,000",
     )
-    parser.add_argument(
+    checks.add_argument(
         "--model", metavar="NAME", help="measure prompts in the tokens of this model"
     )
-    add_params(parser, ", for each FILE that is a game")
-    parser.add_argument(
+    files.add_argument(
         "--watch", action="store_true",
         help="check again when a file, or one that it uses, has changed, until Ctrl-C; the exit "
         "code is that of the last check",
     )  # fmt: skip
-    parser.add_argument("--strict", action="store_true", help="warnings and notes are errors too")
+    checks.add_argument("--strict", action="store_true", help="warnings and notes are errors too")
 
 
 class _Checked(NamedTuple):

@@ -10,10 +10,10 @@ console says why and asks again.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from shutil import get_terminal_size
 from textwrap import fill
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.types import Option, Text, plain
@@ -27,8 +27,16 @@ if TYPE_CHECKING:
     from gamedsl.ir.types import Type
     from gamedsl.runtime import Action, Decision, Env, Episode
 
-Draw = Callable[["Episode", str], str]
-"""Returns what a seat sees, drawn; empty where words say it better."""
+
+class Drawing(NamedTuple):
+    """What a seat sees, as lines of a terminal; `steps` are the draws whose values it shows."""
+
+    text: str
+    steps: frozenset[str]
+
+
+Draw = Callable[["Episode", str], Drawing | None]
+"""Returns what a seat sees, drawn; None where words say it better."""
 
 Command = Callable[["Decision", "Episode"], str]
 """What a word that is no move does; it returns the text to print."""
@@ -81,9 +89,10 @@ class Console:
         """Returns the reply of whoever sits at the seat. Raises InputEnded at the end of the
         lines, and whatever a command raises."""
         self._turn_to(decision.seat)
-        self.print_news(decision.seat, episode)
-        if drawn := self._draw(episode, decision.seat) if self._draw else "":
-            print(drawn, file=self._out)
+        drawn = self._draw(episode, decision.seat) if self._draw else None
+        self.print_news(decision.seat, episode, drawn.steps if drawn else ())
+        if drawn:
+            print(drawn.text, file=self._out)
         elif situation := self.text.situation(decision, episode):
             self.print(situation)
         if question := self.text.question(decision):
@@ -92,10 +101,11 @@ class Console:
             return self._ask_open(decision, episode)
         return self._ask_closed(decision, episode)
 
-    def print_news(self, seat: str, episode: Episode) -> None:
-        """Prints what the seat has come to know since it was last told."""
+    def print_news(self, seat: str, episode: Episode, drawn: Collection[str] = ()) -> None:
+        """Prints what the seat has come to know since it was last told, but for the draws of steps
+        that are `drawn`."""
         since = min(self._told.get(seat, 0), len(episode.seen(seat)))
-        for sentence in self.text.news(episode, seat, since):
+        for sentence in self.text.news(episode, seat, since, drawn):
             self.print(sentence)
         self._told[seat] = len(episode.seen(seat))
 

@@ -7,6 +7,7 @@ know.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,13 +43,19 @@ class SeatText:
         """Returns the rules as the prompts of a seat state them."""
         return self._prompter.rules(seat, self._book)
 
-    def news(self, episode: Episode, seat: str, since: int) -> tuple[str, ...]:
+    def news(
+        self, episode: Episode, seat: str, since: int, drawn: Collection[str] = ()
+    ) -> tuple[str, ...]:
         """Returns a sentence for each event that a seat has come to know after its first `since`.
-        Its own choices, which it remembers, are left out."""
+        Its own choices, which it remembers, are left out, and so is the last draw of each step of
+        `drawn`, whose value is shown otherwise."""
+        seen = episode.seen(seat)[since:]
+        last = {(event.step, event.seat): number for number, event in enumerate(seen)}
         events = tuple(
             event
-            for event in episode.seen(seat)[since:]
-            if event.seat != seat or event.step not in self._steps
+            for number, event in enumerate(seen)
+            if (event.seat != seat or event.step not in self._steps)
+            and not (event.step in drawn and last[event.step, event.seat] == number)
         )
         return self._prompter.event_texts(seat, events, self._book)
 

@@ -415,6 +415,23 @@ _CALLS_ENDPOINTS = ReadIf(
     "roles", _calls_endpoints, "a player such as `endpoint:URL#MODEL`", attribute="players"
 )
 
+_HAS_LANGUAGE_MODEL = ReadIf(
+    "model",
+    lambda names: not {*names} <= {"tabular", "words"},
+    "the name of a language model as `model`",
+    attribute="models_named",
+)
+
+
+MODELS = {
+    "smollm2-135m": "a language model of 135 million weights",
+    "small": "a million random weights",
+    "tiny": "random, for tests",
+    "words": "a small network over words",
+    "tabular": "no network",
+}
+"""The models that come with the package, and what each is."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
@@ -422,14 +439,14 @@ class Recipe:
 
     model: str = setting(
         "smollm2-135m",
-        "`smollm2-135m`, `small` (a million random weights), `tiny` (random, for tests), `words` (a"
-        " small network over words in their places), `tabular` (no network), a folder or a hub id",
+        ", ".join(f"`{name}` ({about})" for name, about in MODELS.items())
+        + ", a folder or a hub id",
     )
     finetuning: Literal["lora", "full"] | None = setting(
         "auto",
         "what is trained: `lora` adapters, or a `full` copy of the model for each; `auto`: `full`"
         " for `small`, else `lora`",
-        absent="auto",
+        absent="auto", read_if=_HAS_LANGUAGE_MODEL,
     )  # fmt: skip
     engine: Literal["hf", "vllm"] = setting(
         "hf",
@@ -494,7 +511,7 @@ class Recipe:
     """Opponents with shares of any sum. Empty: the policy meets itself."""
     pool: PoolSettings = field(metadata=group(read_if=_MEETS_POOL))
     budget: Spending = field(metadata=group(read_if=_CALLS_ENDPOINTS))
-    lora: Lora
+    lora: Lora = field(metadata=group(read_if=_HAS_LANGUAGE_MODEL))
     lr: float = setting(0.0002, "learning rate of AdamW", low=0, high=1_000_000, above=True)
     lr_schedule: Literal["constant", "linear", "cosine"] = setting(
         "constant", "how the learning rate falls to zero over the steps"
@@ -672,6 +689,7 @@ class Recipe:
         "auto",
         "number format of the frozen weights; `auto`: float32 on a processor, bfloat16 on a GPU",
         absent="auto",
+        read_if=_HAS_LANGUAGE_MODEL,
     )
     pass_tokens: int | None = setting(
         "auto",
@@ -679,12 +697,13 @@ class Recipe:
         " added up, so memory and speed depend on it and results, but for rounding, do not;"
         " `auto`: as many as keep about 1 GB, from 4096 (1024 where all weights are trained) to"
         " 32768",
-        low=1, high=10_000_000, absent="auto",
+        low=1, high=10_000_000, absent="auto", read_if=_HAS_LANGUAGE_MODEL,
     )  # fmt: skip
     recompute: Literal["auto", "on", "off"] = setting(
         "auto",
         "layers are computed again in the backward pass, and only what enters them is kept; `auto`:"
         " in a pass that would keep more than half of the memory that is free",
+        read_if=_HAS_LANGUAGE_MODEL,
     )
     shard: bool = setting(
         False,
@@ -788,6 +807,11 @@ class Recipe:
         met = (name for name, _ in self.opponents if name not in ("self", "pool"))
         taught = (self.value(row.name) for row in self.rows() if row.names_player)
         return tuple(name for name in (*held, *met, *taught) if name is not None)
+
+    @property
+    def models_named(self) -> tuple[str, ...]:
+        """The run's model, and those that roles have of their own."""
+        return (self.model, *(one.model for one in self.roles if one.model is not None))
 
     def part(self, role: str) -> RoleSettings:
         """The settings of a role in full."""

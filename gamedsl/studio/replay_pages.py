@@ -12,14 +12,16 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from gamedsl.mcp.refusal import Refused
+from gamedsl.recipe.table import MODELS
 from gamedsl.runs.errors import RunDamaged
 from gamedsl.runs.saved import SavedRun, number_in, open_saved
 from gamedsl.sema.library import shipped
 from gamedsl.storage.reader import FileRefused, read_bytes
-from gamedsl.studio.answers import Form, Page, html, see
+from gamedsl.studio.answers import Form, Page, html, prefixed, see
 from gamedsl.studio.folders import Folders
 from gamedsl.studio.rendering import page
 from gamedsl.studio.rooms import Rooms, Workers
+from gamedsl.studio.training_runs import TrainingRuns
 
 PAGE = 50
 """Plays of one page of a list."""
@@ -41,8 +43,11 @@ outside of the studio's own site, and reaches nothing."""
 class ReplayPages:
     """Pages of transcripts and runs."""
 
-    def __init__(self, folders: Folders, workers: Workers, rooms: Rooms) -> None:
+    def __init__(
+        self, folders: Folders, workers: Workers, rooms: Rooms, training: TrainingRuns
+    ) -> None:
         self._folders, self._workers, self._rooms = folders, workers, rooms
+        self._training = training
 
     @property
     def pages(self) -> list[Page]:
@@ -54,6 +59,10 @@ class ReplayPages:
             ("GET", "/runs", self.runs),
             ("GET", "/run", self.run),
             ("GET", "/run/report", self.report),
+            ("GET", "/train", self.setup),
+            ("POST", "/train", self.start),
+            ("POST", "/run/stop", self.stop),
+            ("POST", "/run/resume", self.resume),
             ("GET", "/compare", self.compare),
         ]
 
@@ -165,7 +174,44 @@ class ReplayPages:
         for row, folder in zip(rows, folders, strict=True):
             row |= {"shown": self._folders.shown(folder), "query": _query(folder=folder)}
             row["path"] = str(folder)
-        return html(page("runs", title="Runs", place="Runs", runs=rows))
+            if (own := self._training.of(folder)) is not None:
+                row["state"] = own.state
+        started = [
+            {"shown": self._folders.shown(one.folder), "state": one.state, "fault": one.fault,
+             "query": _query(folder=one.folder) if (one.folder / "run.json").is_file() else ""}
+            for one in self._training.newest_first()
+        ]  # fmt: skip
+        running = any(one["state"] in ("running", "stopping") for one in started)
+        part = page("started", started=started)
+        if "part" in request.query_params:
+            return HTMLResponse(part)
+        return html(page("runs", title="Runs", place="Runs", runs=rows, part=part, running=running))
+
+    def setup(self, request: Request, form: Form) -> Response:
+        """The form with which a run begins."""
+        file = request.query_params.get("file", "")
+        game = self._workers.call("pages", "describe", file=self._folders.game(file), params={})
+        title = f"Train {game['name']}"
+        return html(page("train", title=title, place="Runs", file=file, game=game, models=MODELS))
+
+    def start(self, request: Request, form: Form) -> Response:
+        """Starts a run."""
+        file = self._folders.game(form.get("file", ""))
+        model, steps, seed = (form.get(name, "").strip() for name in ("model", "steps", "seed"))
+        self._training.start(file, prefixed(form, "param."), model, steps, seed)
+        return see("/runs")
+
+    def stop(self, request: Request, form: Form) -> Response:
+        """Stops a run that was started here; it saves itself."""
+        folder = self._folders.inside(form.get("folder", ""))
+        self._training.stop(folder)
+        return see(f"/run?{_query(folder=folder)}")
+
+    def resume(self, request: Request, form: Form) -> Response:
+        """Goes on with a run that stopped."""
+        folder = self._folders.inside(form.get("folder", ""))
+        self._training.resume(folder)
+        return see("/runs")
 
     def run(self, request: Request, form: Form) -> Response:
         """A run: its summary, its curves, its files of transcripts; none of these is opened."""
@@ -173,8 +219,13 @@ class ReplayPages:
         found = self._workers.call("runs", "run", folder=str(folder))
         files = SavedRun(folder).transcripts()
         shown = [(number_in(path), _query(file=path)) for path in reversed(files[-MOST_FILES:])]
+        own = self._training.of(folder)
+        if own is not None:
+            found["state"] = own.state
         part = page(
-            "run_part", run=found, files=shown, total=len(files), query=_query(folder=folder),
+            "run_part", folder=str(folder), stops=own is not None and own.running,
+            resumes=found["state"] not in ("ended", "running", "stopping"),
+            run=found, files=shown, total=len(files), query=_query(folder=folder),
             charts=[(title, Markup(drawn)) for title, drawn in found["charts"]],
             report=(folder / "report.html").is_file(),
         )  # fmt: skip

@@ -25,6 +25,7 @@ from gamedsl.studio.guard import Guard
 from gamedsl.studio.rendering import page, script, seat_part, style_sheet
 from gamedsl.studio.replay_pages import ReplayPages
 from gamedsl.studio.rooms import Room, Rooms, Workers
+from gamedsl.studio.training_runs import TrainingRuns
 from gamedsl.view.game.cost_picture import Cost, cost_picture
 
 SECONDS = 30.0
@@ -49,11 +50,13 @@ PLAYERS = (
 class Studio:
     """The pages and what they share. `base` is the address that people are given."""
 
-    def __init__(self, folders: Folders, workers: Workers, base: str) -> None:
+    def __init__(
+        self, folders: Folders, workers: Workers, base: str, training: TrainingRuns
+    ) -> None:
         self.folders, self.workers, self.base = folders, workers, base
         self.rooms = Rooms(workers, folders.roots[0])
         self.games = GamePages(folders, workers)
-        self.replays = ReplayPages(folders, workers, self.rooms)
+        self.replays = ReplayPages(folders, workers, self.rooms, training)
         self.guard: Guard | None = None
 
     def is_owner(self, request: Request) -> bool:

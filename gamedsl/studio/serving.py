@@ -14,6 +14,7 @@ from gamedsl.studio.folders import real_folders
 from gamedsl.studio.guard import new_token
 from gamedsl.studio.rooms import Workers
 from gamedsl.studio.server import Studio, make_app
+from gamedsl.studio.training_runs import TrainingRuns
 
 LOCAL = ("127.0.0.1", "localhost", "::1")
 """Addresses at which this machine alone is listened to."""
@@ -21,11 +22,13 @@ LOCAL = ("127.0.0.1", "localhost", "::1")
 
 def serve(
     paths: Sequence[Path], *, host: str, port: int, seconds: float, call_files: Sequence[str],
-    show: bool, say: Callable[[str], None],
+    addresses: Sequence[str] = (), show: bool, say: Callable[[str], None],
 ) -> None:  # fmt: skip
     """Serves the studio until it is interrupted. `say` prints a line, `show` opens a browser.
     Raises Refused where a path is no folder, or the address cannot be listened at."""
-    with opened(paths, host=host, port=port, seconds=seconds, call_files=call_files) as (
+    with opened(
+        paths, host=host, port=port, seconds=seconds, call_files=call_files, addresses=addresses
+    ) as (
         server,
         listening,
         address,
@@ -46,19 +49,26 @@ def serve(
 
 @contextmanager
 def opened(
-    paths: Sequence[Path], *, host: str, port: int, seconds: float, call_files: Sequence[str] = ()
+    paths: Sequence[Path],
+    *,
+    host: str,
+    port: int,
+    seconds: float,
+    call_files: Sequence[str] = (),
+    addresses: Sequence[str] = (),
 ) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
     """Yields a server, its socket that listens, and the address with the token. Raises Refused."""
     folders = real_folders(paths)
     files = [str(Path(file).expanduser().resolve()) for file in call_files]
     workers = Workers(folders.roots[0], files, seconds)
+    training = TrainingRuns(folders, files, tuple(addresses))
     listening = _listen(host, port)
     try:
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host
         names = {shown, "localhost"} if host in LOCAL else {shown}
         base, token = f"http://{shown}:{number}", new_token()
-        studio = Studio(folders, workers, base)
+        studio = Studio(folders, workers, base, training)
         hosts = [f"{name}:{number}" for name in names] + ([*names] if number == 80 else [])
         app = make_app(studio, hosts, token, f"gamedsl-studio-{number}")
         config = uvicorn.Config(
@@ -70,6 +80,7 @@ def opened(
     finally:
         listening.close()
         workers.close()
+        training.close()
 
 
 def _listen(host: str, port: int) -> socket.socket:

@@ -29,7 +29,7 @@ from gamedsl.policies.multi_model import models_of
 from gamedsl.policies.prefix_tree import common_prefix
 from gamedsl.policies.process_memory import peak_memory
 from gamedsl.policies.token_rows import HEAD_ELEMENTS
-from gamedsl.recipe.methods import table
+from gamedsl.recipe.methods import default_of, table
 from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.game import Game
@@ -48,6 +48,15 @@ from gamedsl.training.scoring import GRAPH_TOKENS, Scorer
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions, writer
 
+Fact = tuple[str, str]
+"""The name of a fact and what is said of it."""
+
+_FIRST = ("game", "model", "preset", "warning", "time", "memory", "endpoints")
+"""The facts by which people decide whether to train."""
+
+_LINES = 8
+"""Lines of the prompt or reply that is shown, where not all are asked for."""
+
 _SHOWN = 4
 _PLAYED = 64
 """Games that are played at most where replies are written, or endpoints are called."""
@@ -65,11 +74,14 @@ def dry_run(
     seating: SeatAssignment,
     notify: Notify,
     problems: Problems | None = None,
+    verbose: bool = False,
 ) -> str:
-    """Returns a text for people; what training would refuse is added to `problems`. Raises
-    TrainError and ModelError as training would."""
+    """Returns a text for people, of about a screen; `verbose` adds whole prompts and all settings.
+    What training would refuse is added to `problems`. Raises TrainError and ModelError as training
+    would."""
     with deterministic(recipe.deterministic):
-        return _dry_run(game, recipe, seating, notify, problems)
+        facts, shown = _dry_run(game, recipe, seating, notify, problems)
+    return _text(facts, shown, recipe, verbose)
 
 
 def _dry_run(
@@ -78,7 +90,8 @@ def _dry_run(
     seating: SeatAssignment,
     notify: Notify,
     problems: Problems | None,
-) -> str:
+) -> tuple[list[Fact], list[list[str]]]:
+    """Returns the facts, and the lines of some prompts."""
     threads = set_threads(recipe.threads)
     policy = open_policy(game, recipe, notify)
     if recipe.in_words(game.ir):
@@ -124,16 +137,19 @@ def _dry_run(
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
         *_floor(policy, work, step),
     ]  # fmt: skip
-    lines: list[str] = []
+    shown = []
     queries = metrics.queries or batch.queries
     for query, place in list(zip(queries, metrics.places or batch.places, strict=True))[:_SHOWN]:
-        lines += ["", f"━━ {place.information_set} ━━"]
-        lines += [line for role, text in query.messages for line in (f"[{role}]", text)]
+        lines = [f"━━ {place.information_set} ━━"]
+        lines += [
+            line for role, text in query.messages for line in (f"[{role}]", *text.split("\n"))
+        ]
         named = zip(query.labels, place.legal, strict=True)
         lines.append("answers: " + ", ".join(f"{label} ({name})" for label, name in named))
+        shown.append(lines)
     if len(queries) > _SHOWN:
-        lines += ["", f"and {len(queries) - _SHOWN} more prompts (gamedsl prompts shows all)"]
-    return _text(facts, lines, recipe)
+        shown.append([f"and {len(queries) - _SHOWN} more prompts (gamedsl prompts shows all)"])
+    return facts, shown
 
 
 def _in_words(
@@ -143,9 +159,9 @@ def _in_words(
     policy: Writing,
     threads: int,
     context: Context | None,
-) -> str:
-    """Returns the text for a game in which replies are written; one group of its games is
-    played, or as many of them as tell what a step takes."""
+) -> tuple[list[Fact], list[list[str]]]:
+    """Returns the facts and some replies of a game in which replies are written; one group of its
+    games is played, or as many of them as tell what a step takes."""
     env = env_of(game, recipe, policy, seating)
     started = time.perf_counter()
     played = min(recipe.group_size, _PLAYED)
@@ -186,12 +202,12 @@ def _in_words(
                  f" on {threads} thread{'s' if threads != 1 else ''}"),
         *_floor(policy, work, step),
     ]  # fmt: skip
-    lines: list[str] = []
+    shown = []
     for one in said[:_SHOWN]:
         why = "" if one.invalid is None else f" (invalid: {one.invalid.reason})"
-        text = batch.text(one)
-        lines += ["", f"━━ {one.seat} · {one.step}{why} ━━", text]
-    return _text(facts, lines, recipe)
+        head = f"━━ {one.seat} · {one.step}{why} ━━"
+        shown.append([head, *batch.text(one).split("\n")])
+    return facts, shown
 
 
 def _rooms(policy: Policy, context: Context) -> str:
@@ -252,16 +268,47 @@ def _endpoints(recipe: Recipe, seating: SeatAssignment, steps: float) -> list[tu
     return [("endpoints", f"{told}, {tokens} tokens")]
 
 
-def _text(facts: list[tuple[str, str]], shown: list[str], recipe: Recipe) -> str:
+def _text(facts: list[Fact], shown: list[list[str]], recipe: Recipe, verbose: bool) -> str:
+    """Returns the facts, those that decide first, then prompts or replies, then settings."""
+    facts = sorted(facts, key=lambda fact: fact[0] not in _FIRST)
     width = max(len(name) for name, _ in facts)
     lines = [f"{name:<{width}}  {value}" for name, value in facts]
-    lines += [*shown, "", "train:", *_indented(recipe.as_dict()), "", "nothing was trained"]
-    return "\n".join(lines)
+    settings = recipe.as_dict() if verbose else _own(recipe)
+    for part in shown if verbose else shown[:1]:
+        most = len(part) if verbose else _LINES
+        lines += ["", *part[:most]]
+        if len(part) > most:
+            lines.append(f"… {len(part) - most:,} more lines")
+    if settings:
+        lines += ["", "train:", *_indented(settings)]
+    more = "" if verbose else "; --verbose shows whole prompts or replies and all settings"
+    return "\n".join([*lines, "", f"nothing was trained{more}"])
 
 
-def _indented(recipe: dict[str, Any]) -> list[str]:
-    text = yaml.safe_dump(recipe, sort_keys=False, default_flow_style=None, allow_unicode=True)
-    return [f"  {line}" for line in text.splitlines()]
+def _own(recipe: Recipe) -> dict[str, Any]:
+    """Returns the settings that are not as they are by default, by their names with dots."""
+    deciding = recipe.method, recipe.preset
+    given, own = recipe.as_dict(), {}
+    for row in recipe.rows():
+        if row.kind != "map":
+            value, usual = row.plain(recipe.value(row.name)), default_of(row, *deciding)
+            if value != (list(usual) if isinstance(usual, tuple) else usual):
+                own[row.name] = value
+        elif row.name in given:
+            own[row.name] = given[row.name]
+    return own
+
+
+def _indented(settings: dict[str, Any]) -> list[str]:
+    """Returns settings as lines of YAML, lists and inner maps in one line where they fit."""
+    lines = []
+    for name, value in settings.items():
+        flow = None if isinstance(value, dict | list) else False
+        text = yaml.safe_dump(
+            {name: value}, sort_keys=False, default_flow_style=flow, allow_unicode=True
+        )
+        lines += [f"  {line}" for line in text.splitlines()]
+    return lines
 
 
 @dataclass(frozen=True)

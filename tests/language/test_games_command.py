@@ -108,3 +108,16 @@ def test_version_names_what_is_installed(capsys: pytest.CaptureFixture[str]) -> 
     shown = capsys.readouterr().out.split("\n")
     assert shown[0].startswith("gamedsl ")
     assert shown[1].startswith("Python 3.")
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_list_stays_within_the_terminal(
+    columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert main(["games", "--tag", "bluffing"]) == CLEAN
+    lines = capsys.readouterr().out.splitlines()
+    assert any(line.startswith("kuhn_poker") for line in lines)
+    assert max(map(len, lines)) <= columns

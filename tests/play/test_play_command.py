@@ -111,6 +111,13 @@ def test_a_shipped_game_is_played_to_its_end(name: str, monkeypatch: pytest.Monk
     assert main(["replay", name, str(saved), "--quiet"]) == CLEAN
 
 
+def test_a_dealt_card_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    _, text, _ = play(monkeypatch, ["kuhn_poker", "--against", "random", "--seed", "3"])
+    before, _, _ = text.partition("Make your choice")
+    assert before.count("│  Q  │") == 1
+    assert "card for first" not in before
+
+
 def test_all_seats_by_people_hand_over(monkeypatch: pytest.MonkeyPatch) -> None:
     code, text, _ = play(monkeypatch, ["kuhn_poker", "--as", "all", "--seed", "5"])
     assert code == CLEAN

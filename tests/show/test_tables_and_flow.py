@@ -136,6 +136,23 @@ def test_flow_shows_every_step_with_its_line() -> None:
         assert piece in shown
 
 
+def test_flow_keeps_parentheses(tmp_path: Path) -> None:
+    payoff = "(1 if left else 2) * ((3 if left else 4) + 1)"
+    path = tmp_path / "brackets.yaml"
+    path.write_text(
+        "game: brackets\nroles: [row, column]\nactions: [x, y]\nprotocol: simultaneous\n"
+        f"let: {{left: move.row == x}}\npayoffs: {payoff}\n"
+    )
+    shown = [line.strip() for line in lines(Views(built(path, ())), "flow")]
+    assert f"each gets {payoff}" in shown
+
+
+@pytest.mark.parametrize("name", sorted((*CLOSED, *OPEN)))
+def test_flow_has_no_lone_parenthesis(name: str) -> None:
+    for line in lines(views(name), "flow"):
+        assert line.count("(") == line.count(")"), line
+
+
 def sees(shown: Views) -> dict[str, tuple[Glance, ...]]:
     return {row.name: row.glances for row in visibility_rows(shown.game.ir)}
 

@@ -95,8 +95,28 @@ def test_dry_run_trains_nothing(game_file: Path, capsys: pytest.CaptureFixture[s
     assert not Path("runs").exists()
     assert "trained parameters  74,752" in out
     assert "256 decisions" in out
-    assert "(cooperate)" in out
     assert "nothing was trained" in out
+    assert "(cooperate)" not in out
+
+
+def test_dry_run_fits_on_a_screen(game_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ("dilemma.yaml", "--model", "tabular", "--set", "clip=0.3", "--dry-run")
+    assert _train(*asked) == 0
+    brief = capsys.readouterr().out
+    assert len(brief.splitlines()) <= 30
+    assert [line.split()[0] for line in brief.splitlines()[:3]] == ["game", "model", "time"]
+    settings = brief.partition("train:\n")[2].partition("\n\n")[0]
+    assert settings.split() == ["model:", "tabular", "clip:", "0.3"]
+    assert _train(*asked, "--verbose") == 0
+    whole = capsys.readouterr().out
+    assert "(cooperate)" in whole
+    assert "  temperature: 1.0" in whole
+    assert "more lines" not in whole
+
+
+def test_verbose_is_for_dry_runs(game_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _train("dilemma.yaml", "--model", "tabular", "--verbose") == 2
+    assert "--dry-run --verbose" in capsys.readouterr().err
 
 
 def test_dry_run_counts_replays(game_file: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -58,7 +58,12 @@ def test_recipe_keys_match_fields_and_defaults(compiled) -> None:
 def test_there_and_back(compiled) -> None:
     game = compiled(OFFER)
     recipe = recipe_of(
-        game, lora__layers=2, threads=3, lr=3e-4, start={"responder": {"answer": {"accept": 0.1}}}
+        game,
+        model="tiny",
+        lora__layers=2,
+        threads=3,
+        lr=3e-4,
+        start={"responder": {"answer": {"accept": 0.1}}},
     )
     assert recipe.start == (Start("responder", "answer", (("accept", 0.1),)),)
     read = yaml.safe_load(yaml.safe_dump(recipe.as_dict()))

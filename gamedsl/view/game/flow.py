@@ -166,8 +166,29 @@ def place_of(ir: GameIR, span: Span) -> str:
 
 
 def _one_line(span: Span) -> str:
-    text = " ".join(span.text.split())
+    text = " ".join(_with_parentheses(span).text.split())
     return "a table" if text.startswith("|") else text
+
+
+def _with_parentheses(span: Span) -> Span:
+    """Returns a span with the parentheses that its first and last operands stand in: spans of
+    operands, and so of the whole, begin inside these."""
+    text, start, end = span.source.text, span.start, span.end
+    depth = least = 0
+    for sign in span.text:
+        depth += (sign == "(") - (sign == ")")
+        least = min(least, depth)
+    for _ in range(-least):
+        before = text[:start].rstrip()
+        if not before.endswith("("):
+            return span
+        start = len(before) - 1
+    for _ in range(depth - least):
+        after = text[end:].lstrip()
+        if not after.startswith(")"):
+            return span
+        end = len(text) - len(after) + 1
+    return Span(span.source, start, end)
 
 
 class _Outline:
