@@ -43,6 +43,7 @@ COMMANDS: dict[str, str] = {
     "play": "play a game yourself, at the terminal",
     "studio": "serve pages in which to read, write, play and replay games",
     "train": "train language models to play",
+    "sweep": "train with each value of some settings and each seed",
     "report": "write the page of a run anew, or compare several",
     "eval": "play matches between players, runs and models; exploitability, leaderboards",
     "lsp": "serve an editor: problems, fixes, hover, completion, definition, outline",
@@ -67,6 +68,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "play": ("play kuhn_poker --against equilibrium", "how-to/play.md"),
     "studio": ("studio games runs", "how-to/studio.md"),
     "train": ("train stag_hunt --steps 20", "training/index.md"),
+    "sweep": ("sweep stag_hunt --set lr=0.01,0.1 --seeds 0,1,2", "how-to/sweep.md"),
     "report": ("report runs/first runs/second", "how-to/read-a-report.md"),
     "eval": ("eval minimax random --game tic_tac_toe", "eval.md"),
     "lsp": ("lsp", "editors.md"),
@@ -82,7 +84,7 @@ VERSIONS = (
 
 OF_GAMES = (
     "validate", "calls", "prompts", "show", "solve", "compile", "export", "replay", "play", "train",
-    "eval",
+    "sweep", "eval",
 )  # fmt: skip
 """The commands that read games, and so may be told of files with functions for them."""
 
@@ -301,7 +303,7 @@ def use_colour(stream: object) -> bool:
     return bool(isatty and isatty()) and not os.environ.get("NO_COLOR")
 
 
-def add_params(parser: argparse.ArgumentParser, more: str = "") -> None:
+def add_params(parser: argparse._ActionsContainer, more: str = "") -> None:
     """Let a command take params; `more` is added to the help."""
     parser.add_argument(
         "--param",

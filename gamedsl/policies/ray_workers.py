@@ -228,23 +228,17 @@ class Workers:
     """The workers of one policy on a Ray cluster."""
 
     def __init__(
-        self,
-        models: Mapping[str, str],
-        options: PolicyOptions,
-        *,
-        address: str | None,
-        count: int | None,
+        self, opening: Callable[[], Policy], *, address: str | None, count: int | None
     ) -> None:
-        """models, options: as `factory.open_policy` takes them. address: of a cluster that is
+        """opening: opens the policy of a worker, in its process. address: of a cluster that is
         there, `ray://HOST:PORT`; None starts one here. count: of workers; None is one for each GPU
         of the cluster, or for each processor core but one. Raises ModelError."""
-        self._ray = ray = _started(address)
+        self._ray = ray = started(address)
         resources: dict[str, float] = ray.cluster_resources()
         gpus = int(resources.get("GPU", 0))
         self.count = count or gpus or max(1, int(resources.get("CPU", 1)) - 1)
         # A lost worker is made anew: calls of an actor that Ray restarts fail until it is there.
         kind = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(Writer)
-        opening = _Opening(dict(models), replace(options, group=None, shards=False))
         self._made: Callable[[], Any] = lambda: kind.remote(opening)
         self._actors = [self._made() for _ in range(self.count)]
         self._weights: Any = None
@@ -298,11 +292,12 @@ class Workers:
         self._actors = []
 
 
-class _Opening:
-    """Opens the policy of a worker, in its process."""
+class Opening:
+    """Opens a policy as `factory.open_policy` does, in the process of a worker."""
 
-    def __init__(self, models: dict[str, str], options: PolicyOptions) -> None:
-        self._models, self._options = models, options
+    def __init__(self, models: Mapping[str, str], options: PolicyOptions) -> None:
+        self._models = dict(models)
+        self._options = replace(options, group=None, shards=False)
 
     def __call__(self) -> Policy:
         import torch
@@ -318,7 +313,7 @@ def _first(tokenizers: Any) -> Any:
     return next(iter(tokenizers))
 
 
-def _started(address: str | None) -> Any:
+def started(address: str | None) -> Any:
     """Returns Ray, connected to a cluster. Raises ModelError."""
     try:
         import ray
