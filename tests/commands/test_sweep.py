@@ -14,6 +14,7 @@ from gamedsl.cli import main
 from gamedsl.runs.saved import open_saved
 from gamedsl.training.interrupt import Interrupt
 from tests.train.conftest import DILEMMA
+from tests.train.test_ray import NEEDS_RAY
 
 SMALL = ("--set", "model=tabular", "--set", "steps=2", "--set", "games=8")
 
@@ -143,3 +144,24 @@ def test_dry_run_lists_runs(game_file: str, capsys: pytest.CaptureFixture[str]) 
     assert _sweep("--set", "lr=0.1,0.2", "--dry-run") == 0
     assert len(capsys.readouterr().out.splitlines()) == 2
     assert not Path("runs").exists()
+
+
+class TestCluster:
+    """Runs side by side on a real cluster."""
+
+    pytestmark = NEEDS_RAY
+
+    def test_runs_are_those_of_one_process(
+        self, game_file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        import ray
+
+        assert _sweep("--seeds", "0,1", "--out", "here") == 0
+        here = capsys.readouterr().out
+        try:
+            assert _sweep("--seeds", "0,1", "--out", "there", "--cluster", "ray") == 0
+        finally:
+            ray.shutdown()
+        rows = [line for line in here.splitlines() if "2 of 2" in line]
+        assert rows
+        assert set(rows) <= set(capsys.readouterr().out.splitlines())

@@ -24,7 +24,8 @@ from gamedsl.training.runfolder import create
 from tests.train.in_words import opened, recipe_of, steps_of
 from tests.train.local_workers import LocalWorkers, tiny_policy
 from tests.train.nearness import near
-from tests.train.running_processes import called
+from tests.train.running_processes import called, children_of
+from tests.train.test_thinking import PICK
 from tests.train.test_training_in_words import PAIR
 
 # PEFT itself asks transformers for a name that transformers has deprecated.
@@ -174,12 +175,25 @@ class TestCluster:
         assert steps[-1]["lost_workers"] > 0
         assert any(step["loss"] for step in steps)
 
+    def test_stale_games_are_learned(self, compiled: Callable[[str], Game], tmp_path: Path) -> None:
+        game = compiled(PICK)
+        given = {"steps": 8, "staleness": 2}
+        local = _steps(game, tmp_path / "local", **given)
+        shared = _steps(game, tmp_path / "ray", cluster="ray", workers=2, **given)
+        for one, other in zip(local, shared, strict=True):
+            assert near(_without(other), _without(one), 1e-3)
+        assert shared[-1]["reward"]["picker"] > 0.9 > shared[0]["reward"]["picker"]
+        assert shared[-1]["lag"] == 2
+        assert shared[-1]["ess"] < 1
+
 
 def _kill(done: threading.Event, workers: Workers, rng: random.Random, times: int) -> None:
     """Kills a worker at random moments, each time when both are there again."""
     for kills in range(times):
         while True:
             loaded = set(called("ray::Writer")) - set(called("ray::Writer.__init__"))
+            own = (children_of(child) for child in children_of(os.getpid()))
+            loaded &= {worker for workers_of in own for worker in workers_of}
             if workers.lost == kills and len(loaded) > 1:
                 break
             if done.wait(0.1):
