@@ -1,4 +1,4 @@
-"""What workers of a Ray cluster cost, and how well they overlap, with a model that only waits.
+"""Measures what workers of a Ray cluster cost, and how well they overlap, with a model that waits.
 
     pip install -c constraints.txt -e ".[train,ray]"
     python benchmarks/workers.py --out benchmarks/results/workers.json
@@ -177,7 +177,7 @@ def updates() -> dict[str, Any]:
 
 
 def with_workers(count: int, wait: float, measure: Callable[[RayPolicy], float]) -> float:
-    """What is measured with workers; their start does not count."""
+    """Measures with workers; their start does not count."""
     workers = Workers(partial(waiting, wait), address=None, count=count)
     policy = RayPolicy(waiting(0), workers)
     try:
