@@ -44,6 +44,7 @@ COMMANDS: dict[str, str] = {
     "play": "play a game yourself, at the terminal",
     "studio": "serve pages in which to read, write, play and replay games",
     "train": "train language models to play",
+    "sweep": "train with each value of some settings and each seed",
     "report": "write the page of a run anew, or compare several",
     "push": "write a run as a model card folder, and upload it to the Hugging Face Hub",
     "eval": "play matches between players, runs and models; exploitability, leaderboards",
@@ -69,6 +70,7 @@ EXAMPLES: dict[str, tuple[str, str]] = {
     "play": ("play kuhn_poker --against equilibrium", "how-to/play.md"),
     "studio": ("studio games runs", "how-to/studio.md"),
     "train": ("train stag_hunt --steps 20", "training/index.md"),
+    "sweep": ("sweep stag_hunt --set lr=0.01,0.1 --seeds 0,1,2", "how-to/sweep.md"),
     "report": ("report runs/first runs/second", "how-to/read-a-report.md"),
     "push": ("push runs/first -o card", "training/runs.md"),
     "eval": ("eval minimax random --game tic_tac_toe", "eval.md"),
@@ -85,7 +87,7 @@ VERSIONS = (
 
 OF_GAMES = (
     "validate", "calls", "prompts", "show", "solve", "compile", "export", "replay", "play", "train",
-    "eval",
+    "sweep", "eval",
 )  # fmt: skip
 """The commands that read games, and so may be told of files with functions for them."""
 

@@ -134,6 +134,7 @@ _COMPLETERS: dict[tuple[str, str], Complete] = {
     ("validate", "files"): _checked,
     ("fmt", "files"): _own,
     ("train", "settings"): _settings,
+    ("sweep", "settings"): _settings,
     ("", "model"): _models,
     ("eval", "contestants"): _players,
     ("", "against"): _players,

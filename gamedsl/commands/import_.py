@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a file of Gambit's, or the name of a game of OpenSpiel, such as "
         "`kuhn_poker(players=3)`",
     )  # fmt: skip
-    parser.add_argument(
+    parser.add_argument_group("what may be read").add_argument(
         "--from", choices=("gambit", "openspiel"), default="gambit", dest="origin",
         help="what FILE is (default: gambit)",
     )  # fmt: skip

@@ -19,16 +19,17 @@ HELP = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run_folder", type=Path, metavar="RUN", help="a run folder")
-    parser.add_argument(
+    place = parser.add_argument_group("where it goes")
+    place.add_argument(
         "-o", "--output", type=Path, metavar="FOLDER",
         help="the folder to write (default: RUN with -card after it)",
     )  # fmt: skip
-    parser.add_argument(
+    place.add_argument(
         "--to", metavar="USER/NAME",
         help="upload the model by this name, and the plays as NAME-plays; the token is in "
         "HF_TOKEN, or where `hf auth login` put it",
     )  # fmt: skip
-    parser.add_argument("--private", action="store_true", help="with --to: for you alone")
+    place.add_argument("--private", action="store_true", help="with --to: for you alone")
 
 
 def run(args: argparse.Namespace) -> int:

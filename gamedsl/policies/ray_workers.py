@@ -12,7 +12,7 @@ asked of another one, and no game is lost or counted twice.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.errors import UserError
@@ -56,6 +56,34 @@ class Written(NamedTuple):
     probes: dict[str, list[float]] | None
 
 
+class Scored(NamedTuple):
+    """The result of a call: log pi [A] of each query, and as of `Written`."""
+
+    scores: list[torch.Tensor]
+    version: int
+    probes: dict[str, list[float]] | None
+
+
+@dataclass(frozen=True)
+class Sent:
+    """The adapters that workers were sent: their version, and the trainer's scores of the probe by
+    them, by adapter."""
+
+    version: int
+    probes: Mapping[str, Sequence[float]]
+
+    def check(self, worker: int, found: Written | Scored) -> None:
+        """Raises ModelError where a worker has other weights than those that it was sent."""
+        for name, scores in (found.probes or {}).items():
+            furthest = max(abs(a - b) for a, b in zip(scores, self.probes[name], strict=True))
+            if found.version != self.version or furthest > TOLERANCE:
+                raise ModelError(
+                    f"worker {worker} does not write by the adapter `{name}` that it was sent: its"
+                    f" log-probabilities of a probe are {furthest:.2g} away",
+                    "see that all machines have the same versions of gamedsl, torch and the model",
+                )
+
+
 class Writer:
     """The part of a worker that knows no Ray: a policy, and the session that it writes."""
 
@@ -71,13 +99,7 @@ class Writer:
         requests: Sequence[tuple[int, Request]],
     ) -> Written:  # fmt: skip
         """Takes requests, by number, and writes until a reply has ended, `STEPS` steps at most."""
-        probes = None
-        if version != self._version:
-            for name, state in weights.items():
-                self._policy.load_adapter_state(name, state)
-            self._policy.forget()
-            self._version, self._of = version, -1
-            probes = probe(self._policy)
+        probes = self._take(version, weights)
         if session != self._of or self._session is None:
             if self._session is not None:
                 self._session.close()
@@ -91,6 +113,22 @@ class Writer:
                 break
             ended += [(self._numbers[at], reply) for at, reply in self._session.step()]
         return Written(ended, version, probes)
+
+    def score(self, version: int, weights: _Weights, queries: Sequence[Query]) -> Scored:
+        """Scores options by the adapters of a version."""
+        probes = self._take(version, weights)
+        return Scored(self._policy.log_probs(queries), version, probes)
+
+    def _take(self, version: int, weights: _Weights) -> dict[str, list[float]] | None:
+        """Takes the adapters of a version; returns its scores of the probe, or None where it has
+        that version."""
+        if version == self._version:
+            return None
+        for name, state in weights.items():
+            self._policy.load_adapter_state(name, state)
+        self._policy.forget()
+        self._version, self._of = version, -1
+        return probe(self._policy)
 
 
 def probe(policy: Policy) -> dict[str, list[float]]:
@@ -106,9 +144,8 @@ class RayPolicy(WritingHandedOn):
     def __init__(self, own: Policy, workers: Workers) -> None:
         super().__init__(own)
         self.workers = workers
-        self._sent: tuple[tuple[str, int], ...] = ()
-        self._version = -1
-        self._probes: dict[str, list[float]] = {}
+        self._current: tuple[tuple[str, int], ...] = ()
+        self._sent = Sent(-1, {})
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return all_served(self.serve, requests)
@@ -121,53 +158,92 @@ class RayPolicy(WritingHandedOn):
             (name, sum(tensor._version for tensor in self.own.parameters(name)))
             for name in self.own.adapters
         )
-        if now != self._sent:
-            self._sent, self._version = now, self._version + 1
-            self.workers.send(
-                self._version, {name: self.own.adapter_state(name) for name in self.own.adapters}
-            )
-            self._probes = probe(self.own)
-        return _Session(self.workers, self._version, self._check)
+        if now != self._current:
+            weights = {name: self.own.adapter_state(name) for name in self.own.adapters}
+            self._send(weights, probe(self.own))
+            self._current = now
+        return _Session(self.workers, self._sent)
 
-    def _check(self, worker: int, written: Written) -> None:
-        """Raises ModelError where a worker writes by other weights than the trainer's."""
-        for name, found in (written.probes or {}).items():
-            wanted = self._probes[name]
-            furthest = max(abs(a - b) for a, b in zip(found, wanted, strict=True))
-            if written.version != self._version or furthest > TOLERANCE:
-                raise ModelError(
-                    f"worker {worker} does not write by the adapter `{name}` that it was sent: its"
-                    f" log-probabilities of a probe are {furthest:.2g} away",
-                    "see that all machines have the same versions of gamedsl, torch and the model",
-                )
+    def at(self, weights: _Weights, probes: Mapping[str, Sequence[float]]) -> Writing:
+        """Returns the policy by other adapters than it has here: workers write and score by them,
+        and nothing here does. It is asked until the next one is, and not beside this policy.
+        probes: what `probe` says of these adapters."""
+        self._current = ()
+        self._send(weights, probes)
+        return _Remote(self.own, self.workers, self._sent)
+
+    def _send(self, weights: _Weights, probes: Mapping[str, Sequence[float]]) -> None:
+        self._sent = Sent(self._sent.version + 1, probes)
+        self.workers.send(self._sent.version, weights)
+
+
+class _Remote(WritingHandedOn):
+    """A policy that workers write and score for, by adapters that they were sent."""
+
+    def __init__(self, own: Policy, workers: Workers, sent: Sent) -> None:
+        super().__init__(own)
+        self._workers, self._sent = workers, sent
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        return all_served(self.serve, requests)
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        served(self.session(), requests, then)
+
+    def session(self) -> Session:
+        return _Session(self._workers, self._sent)
+
+    def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+        """Has each worker score a part. What a lost worker had is scored again. Raises ModelError
+        where workers keep ending."""
+        count, losses = min(self._workers.count, len(queries)), 0
+        bounds = [len(queries) * at // max(count, 1) for at in range(count + 1)]
+        parts = {at: queries[bounds[at] : bounds[at + 1]] for at in range(count)}
+        asked: dict[int, Any] = {}
+        found: dict[int, list[torch.Tensor]] = {}
+        while len(found) < count:
+            for worker in parts.keys() - found.keys() - asked.keys():
+                asked[worker] = self._workers.score(worker, self._sent.version, parts[worker])
+            for worker, scored in self._workers.wait(asked).items():
+                del asked[worker]
+                if scored is None:
+                    losses += 1
+                    require_few(losses)
+                    continue
+                self._sent.check(worker, scored)
+                found[worker] = scored.scores
+        return [score for at in range(count) for score in found[at]]
+
+
+def require_few(losses: int) -> None:
+    """Raises ModelError where workers keep ending."""
+    if losses > LOSSES:
+        raise ModelError(
+            f"workers ended {losses} times without a reply",
+            "see Ray's logs; a model may need more memory than a worker has",
+        )
 
 
 class Workers:
     """The workers of one policy on a Ray cluster."""
 
     def __init__(
-        self,
-        models: Mapping[str, str],
-        options: PolicyOptions,
-        *,
-        address: str | None,
-        count: int | None,
+        self, opening: Callable[[], Policy], *, address: str | None, count: int | None
     ) -> None:
-        """models, options: as `factory.open_policy` takes them. address: of a cluster that is
+        """opening: opens the policy of a worker, in its process. address: of a cluster that is
         there, `ray://HOST:PORT`; None starts one here. count: of workers; None is one for each GPU
         of the cluster, or for each processor core but one. Raises ModelError."""
-        self._ray = ray = _started(address)
+        self._ray = ray = started(address)
         resources: dict[str, float] = ray.cluster_resources()
         gpus = int(resources.get("GPU", 0))
         self.count = count or gpus or max(1, int(resources.get("CPU", 1)) - 1)
         # A lost worker is made anew: calls of an actor that Ray restarts fail until it is there.
         kind = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(Writer)
-        opening = _Opening(dict(models), replace(options, group=None, shards=False))
         self._made: Callable[[], Any] = lambda: kind.remote(opening)
         self._actors = [self._made() for _ in range(self.count)]
         self._weights: Any = None
         self.session = -1
-        self.lost = 0
+        self.lost, self.closed = 0, False
         """Workers that ended, and were started again."""
 
     def send(self, version: int, weights: _Weights) -> None:
@@ -180,17 +256,23 @@ class Workers:
         """Asks a worker; returns what `wait` waits for."""
         return self._actors[worker].write.remote(session, version, self._weights, list(requests))
 
-    def wait(self, asked: Mapping[int, Any]) -> dict[int, Written | None]:
+    def score(self, worker: int, version: int, queries: Sequence[Query]) -> Any:
+        """Has a worker score options; returns what `wait` waits for."""
+        return self._actors[worker].score.remote(version, self._weights, list(queries))
+
+    def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
         """Returns what workers gave back, by worker, once one has; None of a worker that ended.
         Raises what a worker raises."""
         ready, _ = self._ray.wait(list(asked.values()), num_returns=1)
-        found: dict[int, Written | None] = {}
+        found: dict[int, Any] = {}
         for worker, reference in asked.items():
             if reference not in ready:
                 continue
             try:
                 found[worker] = self._ray.get(reference)
-            except self._ray.exceptions.RayActorError:
+            except self._ray.exceptions.RayActorError as error:
+                if self.closed:
+                    raise ModelError("workers were closed", "start the run again") from error
                 found[worker], self._actors[worker] = None, self._made()
                 self.lost += 1
             except self._ray.exceptions.RayTaskError as error:
@@ -203,17 +285,19 @@ class Workers:
         return found
 
     def close(self) -> None:
-        """Ends the workers."""
+        """Ends the workers; what was asked of them fails."""
+        self.closed = True
         for actor in self._actors:
             self._ray.kill(actor)
         self._actors = []
 
 
-class _Opening:
-    """Opens the policy of a worker, in its process."""
+class Opening:
+    """Opens a policy as `factory.open_policy` does, in the process of a worker."""
 
-    def __init__(self, models: dict[str, str], options: PolicyOptions) -> None:
-        self._models, self._options = models, options
+    def __init__(self, models: Mapping[str, str], options: PolicyOptions) -> None:
+        self._models = dict(models)
+        self._options = replace(options, group=None, shards=False)
 
     def __call__(self) -> Policy:
         import torch
@@ -229,7 +313,7 @@ def _first(tokenizers: Any) -> Any:
     return next(iter(tokenizers))
 
 
-def _started(address: str | None) -> Any:
+def started(address: str | None) -> Any:
     """Returns Ray, connected to a cluster. Raises ModelError."""
     try:
         import ray
@@ -253,10 +337,8 @@ def _started(address: str | None) -> Any:
 class _Session:
     """A session of which workers write."""
 
-    def __init__(
-        self, workers: Workers, version: int, check: Callable[[int, Written], None]
-    ) -> None:
-        self._workers, self._version, self._check = workers, version, check
+    def __init__(self, workers: Workers, sent: Sent) -> None:
+        self._workers, self._sent = workers, sent
         workers.session += 1
         self._number = workers.session
         self._placement = Placement(workers.count)
@@ -281,7 +363,8 @@ class _Session:
         owing = {worker for _, worker in self._open.values()}
         for worker in sorted(owing - self._asked.keys()):
             requests = self._new.pop(worker, [])
-            self._asked[worker] = self._workers.write(worker, self._number, self._version, requests)
+            given = self._number, self._sent.version, requests
+            self._asked[worker] = self._workers.write(worker, *given)
         found = self._workers.wait(self._asked)
         ended: list[tuple[int, Generated]] = []
         for worker, written in found.items():
@@ -289,7 +372,7 @@ class _Session:
             if written is None:
                 self._lose(worker)
                 continue
-            self._check(worker, written)
+            self._sent.check(worker, written)
             self._losses = 0
             ended += [pair for pair in written.replies if pair[0] in self._open]
         for number, _ in ended:
@@ -316,11 +399,7 @@ class _Session:
         """Asks others for what a worker owed that has ended; it is started again meanwhile. Raises
         ModelError where workers keep ending."""
         self._losses += 1
-        if self._losses > LOSSES:
-            raise ModelError(
-                f"workers ended {self._losses} times without a reply",
-                "see Ray's logs; a model may need more memory than a worker has",
-            )
+        require_few(self._losses)
         owed = [(n, request) for n, (request, at) in self._open.items() if at == worker]
         for number, _ in owed:
             del self._open[number]

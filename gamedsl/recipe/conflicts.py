@@ -168,6 +168,41 @@ CONFLICTS = (
         "leave `pool` out of `opponents`, or write `cluster: local`",
     ),
     Conflict(
+        ("staleness", "method"),
+        lambda recipe, _: recipe.staleness and recipe.method != "grpo",
+        lambda recipe: f"`method: {recipe.method}` learns from games of the policy as it is",
+        "leave `staleness` out, or write `method: grpo`",
+    ),
+    Conflict(
+        ("staleness", "credit"),
+        lambda recipe, _: recipe.staleness and recipe.credit not in ("own", "team"),
+        lambda recipe: f"`credit: {recipe.credit}` plays games on by the policy as it is",
+        "leave `staleness` out, or `credit`",
+    ),
+    Conflict(
+        ("staleness", "learn.who"),
+        lambda recipe, _: recipe.staleness and recipe.learn.who == "weakest",
+        "who is the `weakest` is seen in games of the policy as it is",
+        "leave `staleness` out, or write `learn: {who: rotate}`",
+    ),
+    Conflict(
+        ("staleness", "opponents"), lambda recipe, _: recipe.staleness and recipe.keeps_pool,
+        "the games of a step are played before the pool has the snapshots of the step",
+        "leave `staleness` out, or `pool` out of `opponents`",
+    ),
+    Conflict(
+        ("staleness", "curriculum.param", "curriculum.rows"),
+        lambda recipe, _: recipe.staleness
+        and (recipe.curriculum.param is not None or recipe.curriculum.rows is not None),
+        "a curriculum chooses the games of a step by those of the step before",
+        "leave `staleness` out, or `curriculum`",
+    ),
+    Conflict(
+        ("staleness",), lambda recipe, ir: recipe.staleness and ir.lasting,
+        "the games of a step go on from what those of the step before left",
+        "leave `staleness` out",
+    ),
+    Conflict(
         ("engine", "shard"),
         lambda recipe, _: recipe.shard and recipe.engine == "vllm",
         "vLLM keeps the base weights whole in each process, so `shard` would spare nothing",

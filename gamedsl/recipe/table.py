@@ -467,6 +467,12 @@ class Recipe:
         low=1, high=4096, absent="auto",
         read_if=ReadIf("cluster", lambda value: value != "local", "`cluster: ray`"),
     )  # fmt: skip
+    staleness: int = setting(
+        0,
+        "how many updates the policy that plays the games of a step is behind the one that learns"
+        " from them: workers of a cluster then write while the update runs",
+        low=0, high=1000, written_only=True,
+    )  # fmt: skip
     method: str = setting("grpo", "")
     """A method of `gamedsl.recipe.methods`, which also says what this row accepts."""
     preset: str | None = setting("none", "", absent="none")

@@ -223,6 +223,12 @@ FIELDS = (
     # what some recipes add
     RecordField("lost_workers", _STEP, NUMBER,
                 "workers that ended so far, and were started again", "those with `cluster`"),
+    RecordField("lag", _STEP, WHOLE,
+                "updates that the policy that played is behind the one that learned",
+                "those with `staleness`"),
+    RecordField("ess", _STEP, NUMBER,
+                "effective sample size of the ratios of tokens and options, as a share of them",
+                "those with `staleness`"),
     RecordField("warm_start", _START, optional(Fields({"steps": NUMBER, "distance": NUMBER})),
                 "the fit of `start` and `prior`", _CLOSED),
     RecordField("warm_up", _START, _WARM_UP, "the imitation: its games, fits and epochs",

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import torch
 import yaml
 
 from gamedsl.diagnostics import Problems
@@ -63,6 +64,9 @@ _PLAYED = 64
 
 _REPLAYED = 8
 """Other choices that are played out to tell how long all take."""
+
+PAYS = 1.3
+"""How much faster another number format must multiply to be advised."""
 
 _PASSES = 3
 """A step's forward and backward, in forward passes."""
@@ -124,6 +128,7 @@ def _dry_run(
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
+        *_format(policy, recipe),
         *_preset(recipe),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games, {round(decisions / share):,} decisions"),
@@ -185,6 +190,7 @@ def _in_words(
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
         *_models(policy),
+        *_format(policy, recipe),
         *_preset(recipe),
         ("trained parameters", f"{trained:,}"),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
@@ -239,6 +245,27 @@ def _models(policy: Policy) -> list[tuple[str, str]]:
                   + (f", {_size(one):,} parameters" if len(models) > 1 else ""))
         for one in models
     ]  # fmt: skip
+
+
+def _format(policy: Policy, recipe: Recipe) -> list[tuple[str, str]]:
+    """Returns the number format of the frozen weights, and whether another one multiplies faster on
+    this processor. What is said changes no run: its numbers do not hang on a measurement."""
+    sizes = [one.size for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
+    formats = ", ".join(dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in sizes))
+    frozen = [
+        one for one in sizes
+        if one.device.type == "cpu" and one.dtype == torch.float32 and not one.trains_all
+    ]  # fmt: skip
+    if recipe.dtype is not None or not frozen:
+        return [("frozen weights", formats)] if formats else []
+    largest = max(frozen, key=lambda one: one.weights)
+    ours, other = (
+        measured_rate(dtype, largest.device, largest.hidden)
+        for dtype in (torch.float32, torch.bfloat16)
+    )
+    told = f"bfloat16 multiplies {other / ours:.1f} times as fast here"
+    advice = "`--set dtype=bfloat16` pays" if other >= PAYS * ours else "float32 is right"
+    return [("frozen weights", f"{formats}; {told}: {advice}")]
 
 
 def _preset(recipe: Recipe) -> list[tuple[str, str]]:

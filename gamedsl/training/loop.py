@@ -28,6 +28,7 @@ from gamedsl.players.base import Player, PlayerError
 from gamedsl.policies.base import Policy
 from gamedsl.policies.budget import Budget, BudgetSpent, Interrupted
 from gamedsl.policies.data_parallel import is_parallel
+from gamedsl.policies.generation import Writing
 from gamedsl.prompting.tokenizers import by_role
 from gamedsl.recipe.methods import method_spec
 from gamedsl.recipe.table import Recipe, Until
@@ -60,6 +61,7 @@ from gamedsl.training.schedule import Schedule
 from gamedsl.training.scoring import GRAPH_TOKENS, Scorer
 from gamedsl.training.seats import SeatAssignment, assign_seats
 from gamedsl.training.sessions import Lineages, Sessions, check_calls, writer
+from gamedsl.training.stale_rollouts import StaleRollouts
 from gamedsl.training.trajectories import Batch, transcripts
 from gamedsl.training.warm_start import Fitted, warm_start
 
@@ -134,6 +136,8 @@ def train(
             write_adapters(run, policy)
             spent = ended if isinstance(ended, BudgetSpent) else None
             outcome = Outcome(step, finished=False, spent=spent)
+        finally:
+            training.close()
         run.note()
     return outcome
 
@@ -236,6 +240,7 @@ class Training:
     learner: Learner
     levels: Levels | None
     rows: RowSampler | None
+    stale: StaleRollouts | None
     lasting: dict[str, Lasting]
     method: Method = field(init=False)
     pool: Pool | None = None
@@ -286,9 +291,16 @@ class Training:
             **({} if levels is None else {"curriculum": levels}),
             **({} if rows is None else {"rows": rows}),
         }  # fmt: skip
+        stale = None
+        if recipe.staleness:
+
+            def played_by(playing: Writing, step: int) -> Batch:
+                return play(env, Sessions(playing, lineages), recipe, step, seating)
+
+            lasting["rollouts"] = stale = StaleRollouts(recipe, writer(policy), played_by)
         return cls(
             game, recipe, run, seating, env, metrics, records, engine, lineages, schedule, estimate,
-            learner, levels, rows, lasting,
+            learner, levels, rows, stale, lasting,
         )  # fmt: skip
 
     def begin(self, notify: Callable[[Record], None], asked_to_stop: Callable[[], bool]) -> bool:
@@ -320,6 +332,8 @@ class Training:
         self._restore({} if found is None else found.parts)
         if self.pool is not None and not self.pool.members:
             self.pool.take(self.step)
+        if self.stale is not None:
+            self.stale.see(self.step)
         return True
 
     def _restore(self, parts: dict[str, dict[str, Any]]) -> None:
@@ -364,7 +378,10 @@ class Training:
         return None if self.metrics is None else self.metrics.tree
 
     def play(self, step: int) -> Batch:
-        """Plays the games of a step, by the policy as it is. Raises BudgetSpent."""
+        """Plays the games of a step: by the policy as it is, or as it was where the recipe says so.
+        Raises BudgetSpent."""
+        if self.stale is not None:
+            return self.stale.batch(step)
         return play(self.env, self.engine, self.recipe, step, self.seating, self.rows)
 
     def weigh(self, step: int, batch: Batch) -> Experience:
@@ -380,6 +397,8 @@ class Training:
             self.lineages.carry_on(batch.trajectories)
         if self.pool is not None:
             self.pool.after(step, batch)
+        if self.stale is not None:
+            self.stale.see(step)
         if self.metrics is None or not self.metrics.all_learned:
             self.learner.forget()  # so that passes are packed alike wherever a run is resumed
         return {} if self.rows is None else self.rows.see(batch)
@@ -418,6 +437,11 @@ class Training:
             )
             record |= account(arena, self.seating, self.recipe)
         return record
+
+    def close(self) -> None:
+        """Ends games that are played ahead."""
+        if self.stale is not None:
+            self.stale.close()
 
     def keep(self, step: int) -> None:
         """Writes the checkpoint of a step."""

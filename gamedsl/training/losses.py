@@ -32,7 +32,12 @@ Group sequence policy optimization). A reply with a thought is in both sums: by 
 tokens of the thought that were drawn, and by its option, whose rho is that of the distribution over
 the options given the thought. pi_old is the sampler; where an engine's numbers differ from the
 trainer's, that ratio is there in the first inner step too, and counts no more than `TRUNCATED`
-(truncated importance sampling; Yao et al. 2025).
+(truncated importance sampling; Yao et al. 2025). So it is with games of an earlier policy
+(`staleness`), of tokens and of options: the gradient is that of
+
+    -1/N sum over samples of min(rho, TRUNCATED) A log pi
+
+as in the policy gradient of V-trace (Espeholt et al. 2018, IMPALA), with a bound of 2 instead of 1.
 
 With `minibatches` the samples are split at random, written ones by games, and N and K are those of
 a part. pi_old stays that of the whole step.
@@ -107,6 +112,18 @@ class Clip:
     def lost(self, rho: torch.Tensor) -> torch.Tensor:
         """Returns what a ratio counts for a negative advantage."""
         return rho.clamp(1 - self.low, self.dual)
+
+
+class Truncation:
+    """The terms of the objective without clipping: a ratio counts no more than `TRUNCATED` in the
+    gradient of log pi, which does not vanish beyond."""
+
+    def gained(self, rho: torch.Tensor) -> torch.Tensor:
+        """Returns a function of a ratio whose derivative by log pi is min(rho, TRUNCATED)."""
+        above = TRUNCATED * (1 + (rho.clamp(min=TRUNCATED) / TRUNCATED).log())
+        return torch.where(rho > TRUNCATED, above, rho)
+
+    lost = gained
 
 
 Reference = Callable[[Sequence[Query]], Sequence[torch.Tensor]]
@@ -189,7 +206,9 @@ def _written(learner: Learner, experience: Experience, pulls: Pulls) -> LossOf:
     queries = experience.batch.queries
     scored = (one.sample.query for one in experience.advantages)
     asked = [queries[at] for at in dict.fromkeys(scored) if at is not None]
-    old = dict(zip(asked, policy.log_probs(asked), strict=True)) if asked else {}
+    old: Mapping[Query, torch.Tensor] = experience.batch.scores or {}
+    if asked and experience.batch.scores is None:
+        old = dict(zip(asked, policy.log_probs(asked), strict=True))
     reference: dict[Query, torch.Tensor] = {}
     if asked and pulls.options is not None:
         reference = dict(zip(asked, pulls.options(asked), strict=True))
@@ -199,7 +218,8 @@ def _written(learner: Learner, experience: Experience, pulls: Pulls) -> LossOf:
             part.advantages, queries, recipe.temperature, number.__getitem__,
             length_norm="reply" if recipe.ratio == "sequence" else recipe.length_norm,
         )  # fmt: skip
-        return TokenLoss(learner, policy, tokens, pulls, old, reference)
+        stale = experience.batch.scores is not None
+        return TokenLoss(learner, policy, tokens, pulls, old, reference, stale=stale)
 
     return loss
 
@@ -299,7 +319,7 @@ def objective(
     sums: ActionSums,
     *,
     temperature: float = 1.0,
-    clip: Clip = Clip(),
+    clip: Clip | Truncation = Clip(),
     kl: float = 0.0,
     entropy: float = 0.0,
     entropies: Sequence[float] | None = None,
@@ -461,8 +481,12 @@ class TokenLoss:
     def __init__(
         self, learner: Learner, policy: Writing, tokens: TokenBatch, pulls: Pulls,
         old: Mapping[Query, torch.Tensor], reference: Mapping[Query, torch.Tensor],
+        *, stale: bool = False,
     ) -> None:  # fmt: skip
-        """old: log pi of the options as they were played; reference: those of the reference."""
+        """old: log pi of the options as they were played; reference: those of the reference.
+        stale: another policy than the one that learns played them."""
+        self._learner, self._stale = learner, stale
+        self._weights: list[torch.Tensor] = []
         self._policy, self._tokens, self._recipe = policy, tokens, learner.recipe
         self._clip, self._kl = Clip.of(learner.recipe), pulls.kl
         self.queries: Sequence[Query] = tokens.queries
@@ -472,11 +496,16 @@ class TokenLoss:
         if pulls.floor is not None and self.queries:
             floors = pulls.floor.weights(learner.played(self._old_A), tokens.sums)
         referred = reference and pulls.kl
-        self._options = objective(
-            self._old_A, tokens.sums, temperature=self._recipe.temperature, clip=self._clip,
-            kl=pulls.kl if referred else 0.0, entropy=self._recipe.entropy, entropies=floors,
-            reference_A=[reference[query] for query in self.queries] if referred else None,
-        ) if self.queries else None  # fmt: skip
+
+        def options(clip: Clip | Truncation) -> LabelObjective | None:
+            return objective(
+                self._old_A, tokens.sums, temperature=self._recipe.temperature, clip=clip,
+                kl=pulls.kl if referred else 0.0, entropy=self._recipe.entropy, entropies=floors,
+                reference_A=[reference[query] for query in self.queries] if referred else None,
+            ) if self.queries else None  # fmt: skip
+
+        self._options = options(self._clip)
+        self._first_options = options(Truncation()) if stale else self._options
         self._reference_T: torch.Tensor | None = None
         if not tokens.rows:
             return
@@ -490,17 +519,32 @@ class TokenLoss:
         self._entropy = TokenEntropy(-self._share_T * bonus_T)
 
     def backward(self, inner: int) -> float:
-        """Adds the gradient; the first inner step records how far trainer and sampler differ: the
-        mean absolute difference of a token's log-probability."""
+        """Adds the gradient. The first inner step records how far trainer and sampler differ: the
+        mean absolute difference of a token's log-probability; and of games of an earlier policy
+        the effective sample size, (sum rho)^2 / (n sum rho^2), over tokens and options."""
         gap = loss = 0.0
         if self._tokens.rows:
             loss, gap = self._tokens_backward(first=inner == 0)
-        if self._options is not None:
-            old_A = self._old_A if inner == 0 else None
-            loss += backward(self._policy, self.queries, self._options, old_A)
+        if self._options is not None and self._first_options is not None:
+            if inner:
+                loss += backward(self._policy, self.queries, self._options)
+            else:
+                now_A = self._policy.log_probs(self.queries) if self._stale else self._old_A
+                loss += backward(self._policy, self.queries, self._first_options, now_A)
+                self._weigh_options(now_A)
         if inner == 0:
             self.record["sampler_gap"] = gap
+            if self._stale and self._weights:
+                rho = torch.cat(self._weights).double()
+                self.record["ess"] = float(rho.sum() ** 2 / (rho**2).sum() / len(rho))
         return loss
+
+    def _weigh_options(self, now_A: Sequence[torch.Tensor]) -> None:
+        """Notes the ratio of each option that was taken, as often as it was."""
+        pairs = zip(self._learner.played(now_A), self._learner.played(self._old_A), strict=True)
+        for (now, old), counts in zip(pairs, self._tokens.sums.counts_A, strict=True):
+            times = torch.from_numpy(counts).long()
+            self._weights.append((now - old).exp().float().repeat_interleave(times))
 
     def _tokens_backward(self, *, first: bool) -> tuple[float, float]:
         tokens, gain_T, share_T = self._tokens, self._gain_T, self._share_T
@@ -529,6 +573,7 @@ class TokenLoss:
             if first:
                 self.record["token_kl"] = float(divergence_T.mean())
         if first:
+            self._weights.append((log_pi_T - self._drawn_T).exp())
             self.record["token_entropy"] = float(entropy.found_T.mean())
         return loss, float((log_pi_T - self._drawn_T).abs().mean())
 

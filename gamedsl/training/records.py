@@ -104,6 +104,7 @@ class WrittenRecords:
         return {
             **role_means(batch), **opponent_games(batch), **reply_metrics(batch), **updated,
             **counts, **self._lost(),
+            **({} if batch.scores is None else {"lag": batch.lag}),
         }  # fmt: skip
 
     def _lost(self) -> Record:

@@ -19,6 +19,8 @@ from gamedsl.prompting.replies import ParseFailure
 from gamedsl.training.seats import Lineup
 
 if TYPE_CHECKING:
+    import torch
+
     from gamedsl.runtime import Action, Decision, Episode
 
 
@@ -112,6 +114,10 @@ class Batch:
     """The opponents of each group; empty where the policy plays all games against itself."""
     tokens: int = 0
     """Distinct tokens that were scored for these games."""
+    lag: int = 0
+    """How many updates the policy that played these games is behind the one that learns."""
+    scores: Mapping[Query, torch.Tensor] | None = None
+    """log pi [A] of options under the policy that played them, where another one learns."""
     _index: dict[Query, int] = field(default_factory=dict)
 
     @property

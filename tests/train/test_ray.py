@@ -7,7 +7,7 @@ import os
 import random
 import signal
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,24 +15,22 @@ import pytest
 import torch
 
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.factory import PolicyOptions, open_policy
 from gamedsl.policies.generation import Generated, Request, Writing
-from gamedsl.policies.ray_workers import RayPolicy, Workers, Writer, Written
-from gamedsl.prompting.tokenizers import together
+from gamedsl.policies.ray_workers import RayPolicy, Workers
 from gamedsl.runtime import Game
 from gamedsl.training.engine import close
 from gamedsl.training.loop import train
 from gamedsl.training.runfolder import create
-from gamedsl.training.sessions import writer
 from tests.train.in_words import opened, recipe_of, steps_of
+from tests.train.local_workers import LocalWorkers, tiny_policy
 from tests.train.nearness import near
-from tests.train.running_processes import called
+from tests.train.running_processes import called, children_of
+from tests.train.test_thinking import PICK
 from tests.train.test_training_in_words import PAIR
 
 # PEFT itself asks transformers for a name that transformers has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 
-MODELS = {"guesser": "tiny"}
 KILLED_STEPS = 30
 NEEDS_RAY = [
     pytest.mark.ray,
@@ -42,39 +40,7 @@ NEEDS_RAY = [
 ]
 
 
-def _policy() -> Writing:
-    return writer(open_policy(MODELS, PolicyOptions(), join_tokenizers=together))
-
-
-class _Threads(Workers):
-    """Workers in this process: each request is answered when it is waited for. `ends` are the
-    numbers of calls at which the worker is lost."""
-
-    def __init__(self, count: int, ends: Sequence[int] = ()) -> None:
-        self.count, self.session, self.lost = count, -1, 0
-        self._writers = [Writer(_policy) for _ in range(count)]
-        self._ends, self._calls = set(ends), 0
-        self.weights: dict[str, Any] = {}
-
-    def send(self, version: int, weights: dict[str, Any]) -> None:
-        self.weights = weights
-
-    def write(
-        self, worker: int, session: int, version: int, requests: Sequence[tuple[int, Request]]
-    ) -> Any:
-        return session, version, requests
-
-    def wait(self, asked: Mapping[int, Any]) -> dict[int, Written | None]:
-        worker, (session, version, requests) = next(iter(asked.items()))
-        self._calls += 1
-        if self._calls in self._ends:
-            self.lost += 1
-            self._writers[worker] = Writer(_policy)
-            return {worker: None}
-        return {worker: self._writers[worker].write(session, version, self.weights, requests)}
-
-
-class _Zeros(_Threads):
+class _Zeros(LocalWorkers):
     """Workers that get other weights than those that were sent."""
 
     def send(self, version: int, weights: dict[str, Any]) -> None:
@@ -113,19 +79,19 @@ def _check_alike(found: dict[int, Generated], expected: dict[int, Generated]) ->
 
 @pytest.mark.parametrize("ends", [(), (1,), (2, 3, 7), (4, 5, 6, 8)])
 def test_replies_survive_the_loss_of_workers(ends: Sequence[int]) -> None:
-    workers = _Threads(3, ends)
-    _check_alike(_talk(RayPolicy(_policy(), workers)), _talk(_policy()))
+    workers = LocalWorkers(3, ends)
+    _check_alike(_talk(RayPolicy(tiny_policy(), workers)), _talk(tiny_policy()))
     assert workers.lost == len(ends)
 
 
 def test_workers_that_keep_ending_are_given_up() -> None:
-    policy = RayPolicy(_policy(), _Threads(2, range(100)))
+    policy = RayPolicy(tiny_policy(), LocalWorkers(2, range(100)))
     with pytest.raises(ModelError, match="ended 6 times without a reply"):
         policy.generate(_requests())
 
 
 def test_new_weights_are_sent_once_and_used() -> None:
-    own, workers = _policy(), _Threads(2)
+    own, workers = tiny_policy(), LocalWorkers(2)
     policy = RayPolicy(own, workers)
     before = policy.generate(_requests())
     kept = workers.weights
@@ -141,7 +107,7 @@ def test_new_weights_are_sent_once_and_used() -> None:
 
 
 def test_other_weights_than_those_sent_are_noticed() -> None:
-    own = _policy()
+    own = tiny_policy()
     policy = RayPolicy(own, _Zeros(2))
     with torch.no_grad():
         for parameter in own.parameters():
@@ -182,20 +148,20 @@ class TestCluster:
             assert near(_without(other), _without(one), 1e-3)
             assert other["lost_workers"] == 0
 
+    @pytest.mark.parametrize("staleness", [0, 2])
     def test_killed_workers_lose_no_game(
-        self, compiled: Callable[[str], Game], tmp_path: Path
+        self, staleness: int, compiled: Callable[[str], Game], tmp_path: Path
     ) -> None:
         game = compiled(PAIR)
-        local = _steps(game, tmp_path / "local", steps=KILLED_STEPS)
-        recipe = recipe_of(
-            game, steps=KILLED_STEPS, games=16, group_size=16, cluster="ray", workers=2
-        )
+        given = {"steps": KILLED_STEPS, "games": 16, "group_size": 16, "staleness": staleness}
+        local = _steps(game, tmp_path / "local", **given)
+        recipe = recipe_of(game, cluster="ray", workers=2, **given)
         policy = opened(game, recipe)
         run = create(game, recipe, tmp_path / "ray", {}, policy.tokenizer, 1)
         done = threading.Event()
         assert isinstance(policy, RayPolicy)
-        given = done, policy.workers, random.Random(5), 10
-        killer = threading.Thread(target=_kill, args=given)
+        kills = done, policy.workers, random.Random(5), 10
+        killer = threading.Thread(target=_kill, args=kills)
         killer.start()
         try:
             assert train(game, recipe, run, policy).finished
@@ -209,12 +175,25 @@ class TestCluster:
         assert steps[-1]["lost_workers"] > 0
         assert any(step["loss"] for step in steps)
 
+    def test_stale_games_are_learned(self, compiled: Callable[[str], Game], tmp_path: Path) -> None:
+        game = compiled(PICK)
+        given = {"steps": 8, "staleness": 2}
+        local = _steps(game, tmp_path / "local", **given)
+        shared = _steps(game, tmp_path / "ray", cluster="ray", workers=2, **given)
+        for one, other in zip(local, shared, strict=True):
+            assert near(_without(other), _without(one), 1e-3)
+        assert shared[-1]["reward"]["picker"] > 0.9 > shared[0]["reward"]["picker"]
+        assert shared[-1]["lag"] == 2
+        assert shared[-1]["ess"] < 1
+
 
 def _kill(done: threading.Event, workers: Workers, rng: random.Random, times: int) -> None:
     """Kills a worker at random moments, each time when both are there again."""
     for kills in range(times):
         while True:
             loaded = set(called("ray::Writer")) - set(called("ray::Writer.__init__"))
+            own = (children_of(child) for child in children_of(os.getpid()))
+            loaded &= {worker for workers_of in own for worker in workers_of}
             if workers.lost == kills and len(loaded) > 1:
                 break
             if done.wait(0.1):

@@ -1,0 +1,129 @@
+"""`gamedsl sweep`: trains a game with each value of some settings and each seed.
+
+Exit codes: 0 all runs ended, 1 problems in the game or a setting, 2 usage or something missing, 130
+stopped by a signal, with everything saved.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
+
+if TYPE_CHECKING:
+    from gamedsl.api.sweep import Sweep
+
+HELP = (
+    "Train a game with each value of some settings and each seed. The same command goes on with a"
+    " sweep that was stopped; more values and seeds add runs."
+)
+MOST_RUNS = 10_000
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="a path or a shipped name")
+    add_params(parser)
+    what = parser.add_argument_group("what is trained")
+    what.add_argument(
+        "--set", action="append", default=[], metavar="K=V,V", dest="settings",
+        help="a training setting and its values, such as lr=1e-4,3e-4; may be repeated",
+    )  # fmt: skip
+    what.add_argument(
+        "--seeds", default="0", metavar="N,N", help="seeds, such as 0,1,2 or 0..9 (default: 0)"
+    )
+    where = parser.add_argument_group("where it goes")
+    where.add_argument(
+        "--out", type=Path, metavar="FOLDER",
+        help="the folder of the sweep (default: runs/sweep-GAME)",
+    )  # fmt: skip
+    where.add_argument(
+        "--cluster", metavar="ray|ray://HOST:PORT",
+        help="train runs side by side on a Ray cluster: one started here, or one that is there",
+    )  # fmt: skip
+    where.add_argument("--dry-run", action="store_true", help="list the runs, and train none")
+    parser.add_argument_group("endpoints").add_argument(
+        "--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
+        help="let the game name the endpoint at this address; may be repeated",
+    )  # fmt: skip
+
+
+def run(args: argparse.Namespace) -> int:
+    from gamedsl.api.training_job import spare_idle_cores
+    from gamedsl.diagnostics import CompileError
+    from gamedsl.diagnostics.render import render
+    from gamedsl.policies.endpoint import EndpointError
+    from gamedsl.policies.errors import ModelError
+    from gamedsl.runs.errors import RunDamaged
+    from gamedsl.training.errors import TrainError
+
+    spare_idle_cores()
+    try:
+        return _run(args)
+    except CompileError as error:
+        colour = use_colour(sys.stderr)
+        print(render(error.diagnostics, "pretty", colour), file=sys.stderr)
+        return PROBLEMS
+    except (TrainError, RunDamaged, ModelError, EndpointError, ValueError) as error:
+        print(f"gamedsl sweep: {error}", file=sys.stderr)
+        return USAGE
+
+
+def _run(args: argparse.Namespace) -> int:
+    from gamedsl.api.sweep import results, sweep_of, train_all, train_on_ray
+    from gamedsl.calls.files import allowed_calls
+    from gamedsl.tables.text import rendered, table_lines
+    from gamedsl.view.report.comparison import write_comparison
+
+    address = _address(args.cluster)
+    folder = args.out or Path("runs") / f"sweep-{Path(args.file).stem}"
+    sweep = sweep_of(
+        args.file, read_params(args.param), args.settings, _seeds(args.seeds), folder,
+        addresses=args.addresses, calls=[str(one.path) for one in allowed_calls()],
+    )  # fmt: skip
+    if len(sweep.runs) > MOST_RUNS:
+        raise ValueError(f"these are {len(sweep.runs):,} runs, more than {MOST_RUNS:,}")
+    if args.dry_run:
+        _list(sweep)
+        return CLEAN
+    sweep.prepare()
+    trained = train_all(sweep, _say) if args.cluster is None else train_on_ray(sweep, address, _say)
+    table = rendered(table_lines(results(sweep)), colour=use_colour(sys.stdout))
+    print(f"\n{table}\n\nmeans over seeds, with 95% intervals by Student's t")
+    if not trained:
+        print("stopped; everything is saved, and the same command goes on")
+        return INTERRUPTED
+    print(f"page: {write_comparison([one.folder for one in sweep.runs], folder / 'sweep.html')}")
+    return CLEAN
+
+
+def _list(sweep: Sweep) -> None:
+    for one in sweep.runs:
+        print(f"{one.name}  {one.folder}{'  (is done)' if one.ended else ''}")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+def _address(cluster: str | None) -> str | None:
+    """Returns the address of a cluster; None for one that is started here. Raises ValueError."""
+    if cluster is None or cluster == "ray":
+        return None
+    if not re.fullmatch(r"ray://[\w.:\[\]-]+", cluster):
+        raise ValueError(f"`--cluster {cluster}` is neither `ray` nor of the form ray://HOST:PORT")
+    return cluster
+
+
+def _seeds(text: str) -> list[int]:
+    """Returns the seeds of a text. Raises ValueError."""
+    found: list[int] = []
+    for part in text.split(","):
+        read = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
+        if read is None or (read[2] and int(read[2]) - int(read[1]) not in range(MOST_RUNS)):
+            raise ValueError(f"`--seeds {text}` is not of the form 0,1,2 or 0..9")
+        found += range(int(read[1]), int(read[2] or read[1]) + 1)
+    return found
