@@ -11,8 +11,8 @@ them. A claim is about one number of the step records: `measure` is where it sta
 (`[policy, "first:open [first.card=J]", probs, bet]`) or one of `DERIVED`, `over` which steps count
 (`first`, `last`, `last_fifth`, `last_half`, `all`, or `{from: 10}`; `end` is the end record and
 `run` the whole result), and `at_most`, `at_least` or `within: [low, high]` what holds of every one
-of them; one without a bound is only told. `column` puts what was found into a column of its
-entry's table.
+of them; one without a bound is only told. `interval` is where its interval stands. `column` puts
+what was found into a column of its entry's table.
 Exit code 1 where a claim fails or a run is missing.
 """
 
@@ -60,8 +60,10 @@ def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     derived = DERIVED.get(measure) if isinstance(measure, str) else None
     values = list(derived(result, steps) if derived else measured(measure, steps))
     low, high = bounds(claim)
+    sure = "".join(f" ({a:.3f} to {b:.3f})" for a, b in intervals(claim, steps))
     if low is None and high is None:
-        return Verdict(claim.get("text", named(measure) + spoken(over)), last_text(values), True)
+        told = claim.get("text", named(measure) + spoken(over))
+        return Verdict(told, last_text(values) + sure, True)
     if not values:
         raise SystemExit(f"{result['name']}: no step tells {measure}")
     ends = f"at most {high:g}" if low is None else f"at least {low:g}"
@@ -71,7 +73,7 @@ def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     holds = (low is None or worst_low >= low) and (high is None or worst_high <= high)
     shown = worst_low if high is None or (low is not None and worst_low < low) else worst_high
     said = f"{named(measure)} {ends}{spoken(over)}"
-    return Verdict(claim.get("text", said), last_text([shown]), holds)
+    return Verdict(claim.get("text", said), last_text([shown]) + sure, holds)
 
 
 def last_text(values: Sequence[float]) -> str:
@@ -169,13 +171,25 @@ def window(over: Any, result: Result) -> Sequence[Result]:
 
 def measured(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[float]:
     """The number at a place in each record that has it; policies are kept for some steps only."""
+    for value in found_at(path, steps):
+        yield float(value)
+
+
+def intervals(claim: dict[str, Any], steps: Sequence[Result]) -> Iterator[tuple[float, float]]:
+    """The interval of a claim's last number, if it names one."""
+    for low, high in list(found_at(claim.get("interval", ()), steps))[-1:]:
+        yield float(low), float(high)
+
+
+def found_at(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[Any]:
+    """What stands at a place in each record that has it."""
     keys = path.split(".") if isinstance(path, str) else path
-    for step in steps:
+    for step in steps if keys else ():
         value: Any = step
         for key in keys:
             value = value.get(key) if isinstance(value, dict) else None
         if value is not None:
-            yield float(value)
+            yield value
 
 
 def named(path: str | Sequence[str]) -> str:

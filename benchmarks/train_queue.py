@@ -5,11 +5,12 @@
     python benchmarks/train_queue.py other.yaml --runs /scratch/runs --results results
 
 An entry of the list is a name, a game and settings, with seeds, and `held_out` games that the
-trained policy plays at the end. A file is a list of entries, or a map of `entries` and the
-settings that all of them have (`set`). An entry and a seed are a run, made
-by `gamedsl train` in a folder of its own under `--runs`. A run that was killed is resumed from its
-last checkpoint, to the same numbers; one that ended has a file in `--results`, with its curve, its
-recipe, the game's hash and the versions, and is not made again unless its entry or the game has
+trained policy plays at the end; those in `beside` play the same ones: players, and `start`, the
+policy after its warm-up alone, whose checkpoint the run must keep. A file is a list of entries, or
+a map of `entries` and the settings that all of them have (`set`). An entry and a seed are a run,
+made by `gamedsl train` in a folder of its own under `--runs`. A run that was killed is resumed from
+its last checkpoint, to the same numbers; one that ended has a file in `--results`, with its curve,
+its recipe, the game's hash and the versions, and is not made again unless its entry or the game has
 changed since. Two queues on one machine share the work: a run belongs to who locks its folder.
 """
 
@@ -26,7 +27,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ import yaml
 from shared import command
 
 import gamedsl
+from gamedsl.evaluate.intervals import share
 from gamedsl.recipe.methods import table
 
 HERE = Path(__file__).parent
@@ -41,6 +43,8 @@ LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results
 KEPT = ("step", "exploitability", "reward", "entropy", "lines", "valid", "seconds")
 SEED = 1
 """Of the games that are held out."""
+START = "start"
+"""In `beside`, the policy before its first step."""
 SHOWN = 8000
 """Probabilities of actions that a result keeps: those of all steps, or of some, evenly spread, the
 last among them."""
@@ -66,6 +70,8 @@ class Entry:
     claims: tuple[dict[str, Any], ...]
     held_out: int = 0
     """Games that the trained policy plays beside, from seeds that training does not know."""
+    beside: tuple[str, ...] = ()
+    """Others that play these games: players, and `START`."""
 
     @property
     def fingerprint(self) -> str:
@@ -76,13 +82,14 @@ class Entry:
         if settings["wording"] == "brief":
             del settings["wording"]
         parts = [self.game, ir_hash, settings, self.params]
-        text = json.dumps(parts + [self.held_out] * (self.held_out > 0), sort_keys=True)
+        parts += [self.held_out] * (self.held_out > 0) + [list(self.beside)] * bool(self.beside)
+        text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def entries(path: Path) -> list[Entry]:
     """The entries of a file. SystemExit for one that has other keys, or a name twice."""
-    known = {"name", "game", "set", "params", "seeds", "table", "row", "claims", "held_out"}
+    known = {field.name for field in fields(Entry)} - {"settings"} | {"set"}
     found: list[Entry] = []
     listed = yaml.safe_load(path.read_text(encoding="utf-8"))
     shared = {} if isinstance(listed, list) else flat(listed["set"])
@@ -98,7 +105,7 @@ def entries(path: Path) -> list[Entry]:
         found.append(
             Entry(
                 row["name"], row["game"], settings, params, seeds, table, shown, claims,
-                row.get("held_out", 0),
+                row.get("held_out", 0), tuple(row.get("beside", ())),
             )
         )  # fmt: skip
     return found
@@ -196,24 +203,56 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
 
 
 def held_out(run: Run) -> Result:
-    """Returns the evaluation of the trained policy by `gamedsl eval`: its mean payoffs, with 95%
-    intervals, and in games in words its share of valid replies, by role. All replies are drawn
-    as in training, and none is constrained."""
-    out = run.folder.with_suffix(".eval")
+    """Returns what the trained policy did in the games that are held out, and what those did that
+    the entry has beside it. All replies are drawn as in training, and none is constrained."""
+    found = evaluated(run, [str(run.folder)])
+    others = {who: evaluated(run, contestant(run, who)) for who in run.entry.beside}
+    return found | ({"beside": others} if others else {})
+
+
+def contestant(run: Run, who: str) -> list[str]:
+    """Returns the arguments of `gamedsl eval` for one of those beside the trained policy."""
+    name = f"run:{run.folder}@0" if who == START else who
+    params = [f"{key}={json.dumps(value)}" for key, value in run.entry.params.items()]
+    return [name, "--game", run.entry.game, *(part for one in params for part in ("--param", one))]
+
+
+def evaluated(run: Run, who: Sequence[str]) -> Result:
+    """Returns the evaluation of a contestant by `gamedsl eval`: its mean payoffs by role, with 95%
+    intervals, and in games in words its share of valid replies. The interval is Wilson's where
+    every game paid 0 or 1."""
+    out, games = run.folder.with_suffix(".eval"), run.folder.with_suffix(".games")
+    shutil.rmtree(games, ignore_errors=True)
     subprocess.run(
-        [sys.executable, "-m", "gamedsl", "eval", str(run.folder), "--games",
-         str(run.entry.held_out), "--seed", str(SEED), "--out", str(out)],
+        [sys.executable, "-m", "gamedsl", "eval", *who, "--games", str(run.entry.held_out),
+         "--seed", str(SEED), "--out", str(out), "--transcripts", str(games)],
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     found = json.loads(out.read_text(encoding="utf-8"))
     payoffs = found["pairings"][0]["payoff_by_role"]
+    wilson = shares(games)
+    intervals = {role: wilson.get(role, payoff["interval"]) for role, payoff in payoffs.items()}
     return {
         "games": found["games_per_pairing"],
         "seed": found["seed"],
         "payoff": {role: rough(payoff["value"]) for role, payoff in payoffs.items()},
-        "interval": {role: rough(payoff["interval"]) for role, payoff in payoffs.items()},
+        "interval": rough(intervals),
         "valid": {said["role"]: rough(said["valid"]["value"]) for said in found["replies"]},
     }
+
+
+def shares(games: Path) -> dict[str, list[float]]:
+    """Returns Wilson's interval of the mean payoff of each role whose only seat was paid 0 or 1 in
+    every game of a contestant's transcripts, which games in words alone have."""
+    lines = [line for file in games.glob("*.jsonl") for line in file.read_text().splitlines()]
+    played = [json.loads(line)["payoffs"] for line in lines]
+    found: dict[str, list[float]] = {}
+    for seat in played[0] if played else ():
+        paid = [payoffs[seat] for payoffs in played]
+        estimate = share(paid.count("1"), len(paid))
+        if {*paid} <= {"0", "1"} and estimate is not None:
+            found[seat] = [estimate.low, estimate.high]
+    return found
 
 
 def written(result: Result) -> str:

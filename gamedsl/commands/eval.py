@@ -70,6 +70,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="show what contestants do at every decision of a small game, and what equilibria do",
     )
+    add("--thoughts", type=whole_to(100_000), default=32, metavar="N",
+        help="with --decisions: thoughts drawn at each decision, of models that think before they "
+        "choose (default: 32)")  # fmt: skip
     add("--format", choices=("text", "json"), default="text",
         help="for people, or for programs (default: text)")  # fmt: skip
     add("--out", type=Path, metavar="FILE", help="write the evaluation there, as JSON")
@@ -222,7 +225,7 @@ def _evaluate(args: argparse.Namespace) -> int:
         options = Options(
             args.games or (FEW_GAMES if game.ir.in_words else GAMES), args.seed, args.utility,
             args.method, args.search, args.decisions, settings, tell, keeper(args.transcripts),
-            _vllm(args, game), report_interrupted=True,
+            _vllm(args, game), report_interrupted=True, thoughts=max(1, args.thoughts),
         )  # fmt: skip
         found = evaluate(game, plan, options, _keeper(args, game, plan, options))
     _keep_exploitability(args, found)

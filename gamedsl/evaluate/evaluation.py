@@ -25,10 +25,12 @@ from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Spent
 from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.episode_search import EpisodeSearch
+from gamedsl.players.model import SpeakingPlayer
 from gamedsl.players.policy_file import PolicyError
 from gamedsl.policies.endpoint import Endpoint, EndpointError, Interrupted
 from gamedsl.solve.probability_ranges import equilibrium_ranges
 from gamedsl.solve.response_search import searched
+from gamedsl.solve.sampled_policy import mean_policy, sampled_exploitability
 from gamedsl.solve.tree import UNLISTED
 
 if TYPE_CHECKING:
@@ -72,6 +74,8 @@ class _Bench:
         self.whole, self.why_sampled = self._write_out()
         self.tables: dict[tuple[str, str], Policy] = {}
         """Policies by contestant and seat."""
+        self.thought: dict[str, Policy] = {}
+        """Mean policies of contestants that think."""
         self.answerers: dict[str, Answerer] = {}
 
     def run(self, after: After) -> Evaluation:
@@ -137,7 +141,7 @@ class _Bench:
             known = [table for table in tables if table is not None]
             if len(known) == len(tables):
                 found[one.name] = {key: row for table in known for key, row in table.items()}
-        return found
+        return found | self.thought
 
     def _ranges(self) -> Mapping[str, Any] | None:
         if self.whole is None or not self.options.decisions or not self.whole.recall:
@@ -171,7 +175,7 @@ class _Bench:
         whole, why = None, f"{', '.join(stubborn)} cannot say what it would do"
         if self.game.ir.open or self.game.ir.referees:
             why = UNLISTED
-        elif len(stubborn) < len(self.players):
+        elif len(stubborn) < len(self.players) or self.options.decisions:
             self.options.tell("writing the game out", 0, 0)
             whole = write_out(self.env)
             if whole is None and self.game.ir.labels_last:
@@ -244,6 +248,8 @@ class _Bench:
 
     def _exploitability(self, one: Contestant) -> Exploitability:
         player = self.players[one.name]
+        if isinstance(player, SpeakingPlayer) and self.options.decisions:
+            return self._after_thoughts(one.name, player)
         if not isinstance(player, DrawingPlayer):
             return Exploitability("unknown", why="it does not tell its distribution")
         try:
@@ -256,6 +262,29 @@ class _Bench:
             return self._bound(one.name, player)
         except (PlayerError, PolicyError) as error:
             return Exploitability("unknown", why=str(error).partition("\n")[0])
+
+    def _after_thoughts(self, name: str, player: SpeakingPlayer) -> Exploitability:
+        """Returns the exploitability of a player that thinks, from thoughts drawn at each decision,
+        and keeps its mean policy."""
+        if self.whole is None or not self.whole.recall:
+            forgets = self.whole is not None
+            why = "a seat forgets what it knew" if forgets else "its decisions cannot be listed"
+            return Exploitability("unknown", why=why)
+        count, seed = self.options.thoughts, self.options.seed
+        self.options.tell(f"thoughts of {name}", 0, 0)
+        try:
+            drawn = player.odds_after_thoughts(list(self.whole.asked.values()), count, seed)
+        except (PlayerError, PolicyError) as error:
+            return Exploitability("unknown", why=str(error).partition("\n")[0])
+        samples = {
+            key: np.array(rows) for key, rows in zip(self.whole.asked, drawn, strict=True) if rows
+        }
+        if len(samples) < len(drawn):
+            return Exploitability("unknown", why="at a decision no thought led to a choice")
+        tree = self.whole.tree
+        self.thought[name] = mean_policy(tree, samples)
+        found = sampled_exploitability(tree, samples, seed=seed, utility=self.options.utility)
+        return Exploitability("sampled", Estimate(*found, "bootstrap", count), thoughts=count)
 
     def _bound(self, name: str, player: DrawingPlayer) -> Exploitability:
         """Returns a lower bound of its exploitability, by a search for responses."""

@@ -16,7 +16,7 @@ LEVEL = 0.95
 Z = 1.959963984540054
 """The 97.5% point of the normal distribution."""
 
-Kind = Literal["exact", "t", "wilson", "none"]
+Kind = Literal["exact", "t", "wilson", "bootstrap", "none"]
 
 
 @dataclass(frozen=True)

@@ -134,7 +134,9 @@ class Board:
         bounds, and the larger bound the smaller."""
         here = dict(self.exploitability.get(hash, {}))
         for identity, one in found.items():
-            if one.estimate is None or (one.kind == "least" and one.estimate.low <= 0):
+            if one.estimate is None or one.kind == "sampled":
+                continue  # an estimate is neither exact nor a bound
+            if one.kind == "least" and one.estimate.low <= 0:
                 continue
             value = one.estimate.value if one.kind == "exact" else one.estimate.low
             before = here.get(identity, {"kind": "least", "value": -1.0})

@@ -135,6 +135,7 @@ def _exploitability(found: Evaluation, name: str) -> dict[str, Any] | None:
         "kind": one.kind,
         "why": one.why or None,
         **({"tried": one.tried} if one.tried else {}),
+        **({"thoughts": one.thoughts} if one.thoughts else {}),
         **(_estimate_data(one.estimate) or {"value": None}),
     }
 
@@ -142,7 +143,10 @@ def _exploitability(found: Evaluation, name: str) -> dict[str, Any] | None:
 def _estimate_data(estimate: Estimate | None) -> dict[str, Any] | None:
     if estimate is None:
         return None
-    kind = {"exact": "exact", "none": "one game", "t": "95% t", "wilson": "95% Wilson"}
+    kind = {
+        "exact": "exact", "none": "one game", "t": "95% t", "wilson": "95% Wilson",
+        "bootstrap": "95% bootstrap",
+    }  # fmt: skip
     sure = None if estimate.kind in ("exact", "none") else [estimate.low, estimate.high]
     return {"value": estimate.value, "interval": sure, "interval_kind": kind[estimate.kind]}
 

@@ -49,19 +49,23 @@ class Options:
     report_interrupted: bool = False
     """Whether Ctrl-C ends the evaluation with what was finished. Else it raises
     KeyboardInterrupt."""
+    thoughts: int = 32
+    """Thoughts drawn at each decision, of models that think, where `decisions` are asked for."""
 
 
 @dataclass(frozen=True)
 class Exploitability:
     """NashConv / seats of a contestant that holds all seats: `exact`, or what it is at `least`, by
-    replies that were tried: `tried` for each seat, other contestants among them. `estimate` is None
+    replies that were tried: `tried` for each seat, other contestants among them; or `sampled`, from
+    so many `thoughts` at each decision. `estimate` is None
     where it is not known, and `why` says why. The lower end of a bound's interval is below 0 where
     no reply gains for sure: then nothing is known."""
 
-    kind: Literal["exact", "least", "unknown"]
+    kind: Literal["exact", "least", "sampled", "unknown"]
     estimate: Estimate | None = None
     why: str = ""
     tried: int = 0
+    thoughts: int = 0
 
 
 class Spent(NamedTuple):

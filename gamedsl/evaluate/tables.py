@@ -85,6 +85,12 @@ def _overview(found: Evaluation) -> Table:
             f"; ≥ a lower bound, by the best of {tried} replies tried for each seat, and what they "
             "gained; not found: none of them gains for sure, so that nothing is known"
         )
+    if "sampled" in known:
+        thoughts = max(measured.thoughts for measured in found.exploitability.values())
+        below += (
+            f"; ≈ from the mean choice over {thoughts} thoughts at each decision, which is too high"
+            " rather than too low, with its 95% bootstrap interval"
+        )
     if whys:
         below += f"; – {' or '.join(sorted(whys))}"
     numbers = [*(["exploitability"] if shown else []), "invalid replies"]
@@ -161,6 +167,12 @@ def _decisions(found: Evaluation) -> Table:
             rows.append((key, action, *played, "–" if parts is None else interval(parts)))
     concept = found.ranges["concept"] if found.ranges else "equilibria"
     below = f"✗: outside the range of {concept}; –: any, as none comes there, or not known"
+    thinking = [
+        f"{letter[name]}, a mean over {measured.thoughts} thoughts"
+        for name, measured in found.exploitability.items()
+        if measured.thoughts and name in policies
+    ]
+    below += "; ".join(["", *thinking])
     numbers = number_columns(*(letter[name] for name in policies), "equilibria")
     columns = (*text_columns("decision", "action"), *numbers)
     return Table(columns, rows, "Decisions: how often the action is taken", [below])
@@ -319,6 +331,9 @@ def _measured_exploitability(found: Exploitability) -> str:
         return "–"
     if found.kind == "exact":
         return amount(found.estimate)
+    if found.kind == "sampled":
+        one = found.estimate
+        return f"≈ {one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
     if found.estimate.low <= 0:
         return f"not found ({amount(found.estimate)})"
     return f"≥ {found.estimate.low:.3f} ({amount(found.estimate)})"

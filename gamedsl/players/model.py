@@ -23,7 +23,14 @@ from gamedsl.players.base import (
     Posed,
     answer,
 )
-from gamedsl.players.model_replies import Asked, Reply, odds_of, query_of, replies
+from gamedsl.players.model_replies import (
+    Asked,
+    Reply,
+    odds_after_thoughts,
+    odds_of,
+    query_of,
+    replies,
+)
 from gamedsl.policies.base import Query
 from gamedsl.policies.factory import PolicyOptions, open_policy
 from gamedsl.prompting.tokenizers import together
@@ -159,6 +166,24 @@ class SpeakingPlayer:
             theirs = [i for i, one in enumerate(posed) if one.decision.role == role]
             found |= zip(theirs, answer(player, [posed[i] for i in theirs]), strict=True)
         return [found[i] for i in range(len(posed))]
+
+    def odds_after_thoughts(
+        self, asked: Sequence[tuple[Decision, Episode]], thoughts: int, seed: int
+    ) -> list[list[list[float]]]:
+        """Returns for each decision the odds of its options, in its order, after each of so many
+        thoughts; those that lead to no choice are left out. Raises PlayerError where it writes its
+        choices too, or where another holds a role."""
+        if self._free or self.held:
+            raise PlayerError(
+                "its choices have no odds: it writes them, or another player makes some",
+                "leave `replies: free` and `roles: {…: {player: …}}` out",
+            )
+        dice = Dice(seed)
+        posed = [
+            self._relabelled(Posed(decision, episode, dice[decision.seat].getrandbits(31)))
+            for decision, episode in asked
+        ]
+        return odds_after_thoughts(self.policy, posed, thoughts, self._temperature)
 
     def _relabelled(self, one: Posed) -> Asked:
         """A decision under the labels of the run."""

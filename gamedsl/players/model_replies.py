@@ -227,6 +227,26 @@ class _Service:
         return requests
 
 
+def odds_after_thoughts(
+    policy: Writing, asked: Sequence[Asked], thoughts: int, temperature: float
+) -> list[list[list[float]]]:
+    """Returns for each decision the odds of its options after each of so many thoughts, which are
+    drawn. A thought that leads to no choice, since it is not closed, is left out."""
+    many = []
+    for one in asked:
+        dice = Random(f"{one.seed} thoughts")
+        many += [one._replace(seed=dice.getrandbits(31)) for _ in range(thoughts)]
+    chosen = [reply.choice for reply in replies(policy, many, temperature)]
+    queries = list(dict.fromkeys(choice.query for choice in chosen if choice is not None))
+    scores = policy.log_probs(queries) if queries else []
+    pairs = zip(queries, scores, strict=True)
+    odds = {query: odds_of(log_pi, temperature) for query, log_pi in pairs}
+    return [
+        [odds[c.query] for c in chosen[first : first + thoughts] if c is not None]
+        for first in range(0, len(chosen), thoughts)
+    ]
+
+
 def room_of(policy: Writing, one: Asked, *, free: bool = False) -> int:
     """Returns the most tokens that the written part of a reply may have; 0 where options are
     scored at once."""

@@ -51,10 +51,14 @@ class HFTokenizer:
         self._tokenizer = self.wrapped = tokenizer
         self.fingerprint = _fingerprint(tokenizer)
         self.takes_system = self._takes_system()
-        end = tokenizer.eos_token_id
-        self._end = (int(end),) if isinstance(end, int) else ()
-        """Ends an answer."""
         self._specials = Specials(tokenizer)
+        eos = tokenizer.eos_token_id
+        eos_ids = (int(eos),) if isinstance(eos, int) else ()
+        self._end = self._turn_end() or eos_ids
+        """Ends an answer: what the template writes after one, as Gemma's `<end_of_turn>`, else
+        `eos`."""
+        self.stops: Ids = tuple(dict.fromkeys((*self._end, *eos_ids)))
+        """All tokens that end an answer: a model may have learned either."""
         self._encode = lru_cache(maxsize=_CACHED)(self._encode_uncached)
         self._labels = lru_cache(maxsize=_CACHED)(self._labels_uncached)
 
@@ -142,7 +146,7 @@ class HFTokenizer:
 
     def text(self, ids: Ids) -> str:
         """The text of a reply's ids, without the end token; other special tokens are spelled."""
-        if ids and ids[-1:] == self._end:
+        if ids and ids[-1] in self.stops:
             ids = ids[:-1]
         return str(
             self._tokenizer.decode(
@@ -155,8 +159,8 @@ class HFTokenizer:
         the one that the template writes after it."""
         ids = list(self._ids(pieces[0]))
         for reply, piece in zip(replies, pieces[1:]):
-            after, ended = self._ids(piece), bool(reply) and reply[-1:] == self._end
-            if ended and after[:1] != self._end:
+            after, ended = self._ids(piece), bool(reply) and reply[-1] in self.stops
+            if ended and after[:1] != reply[-1:]:
                 return None
             ids += reply + after[ended:]
         return tuple(ids)
@@ -184,6 +188,14 @@ class HFTokenizer:
             chat, tokenize=False, add_generation_prompt=True, enable_thinking=False
         )
         return str(text)
+
+    def _turn_end(self) -> Ids:
+        """The special token that the template writes right after a reply, if it does."""
+        try:
+            text = self._apply((("user", "u"), ("assistant", _SLOT), ("user", "u")))
+        except jinja2.TemplateError:
+            return ()
+        return self._specials.first(text.partition(_SLOT)[2])
 
     def _takes_system(self) -> bool:
         """Whether the template prints a system message (some raise, some drop it)."""
@@ -260,6 +272,11 @@ class Specials:
         return self._find_all.sub(
             lambda found: f"{_OPEN}{self._spelled.index(found[0])}{_CLOSE}", text
         )
+
+    def first(self, text: str) -> tuple[int, ...]:
+        """The special token that a template's text begins with, if it does."""
+        found = self._find.match(text)
+        return () if found is None or not found[0] else (self._id_of[found[0]],)
 
     def unmark(self, text: str) -> str:
         """The text that was marked."""

@@ -77,7 +77,7 @@ class Decoder:
         self._version, self._max_tokens = version, max_tokens
         self.pool = KVPool(len(network.layers), kept_tokens)
         self._versions: dict[str, int] = {}
-        self.ends = frozenset({*tokenizer.ends, *_ends(network)})
+        self.ends = frozenset({*tokenizer.stops, *_ends(network)})
         self._schemas = Schemas(tokenizer.wrapped, network.vocabulary, sorted(self.ends))
         self._share: int | None = SHARE
         self._checked = False

@@ -42,7 +42,7 @@ from gamedsl.policies.kv_room import GIB, kv_room
 from gamedsl.policies.lora import Router
 from gamedsl.policies.models import load
 from gamedsl.policies.multi_model import SideBySide
-from gamedsl.policies.network import TrainedNetwork
+from gamedsl.policies.network import TrainedNetwork, scaled_logits
 from gamedsl.policies.prefix_tree import AdapterQuery, chunks, pack
 from gamedsl.policies.progress_bars import without_progress_bars
 from gamedsl.policies.tensor_files import failing_as_disk, read_tensors
@@ -282,4 +282,5 @@ class FullPolicy(ChunkedPolicy):
                 use_cache=False,
             )
         hidden_RD = output.last_hidden_state[0, tree.row_R.to(self.device)]
-        return tree.plan.log_pi(model.get_output_embeddings()(hidden_RD).float())
+        logits_RV = model.get_output_embeddings()(hidden_RD).float()
+        return tree.plan.log_pi(scaled_logits(logits_RV, model.config.get_text_config()))

@@ -180,14 +180,7 @@ class Network:
 
     def head(self, hidden_RD: torch.Tensor) -> torch.Tensor:
         """Float32 logits [R, V], with the scaling and capping that the model's config names."""
-        logits_RV = self._logits(hidden_RD)
-        if scale := getattr(self.config, "logit_scale", None):  # Cohere
-            logits_RV = logits_RV * scale
-        if scale := getattr(self.config, "logits_scaling", None):  # Granite
-            logits_RV = logits_RV / scale
-        if cap := getattr(self.config, "final_logit_softcapping", None):  # Gemma
-            logits_RV = torch.tanh(logits_RV / cap) * cap
-        return logits_RV
+        return scaled_logits(self._logits(hidden_RD), self.config)
 
     def _logits(self, hidden_RD: torch.Tensor) -> torch.Tensor:
         """Applies the output layer to final states (R, D) and returns logits (R, V) in float32."""
@@ -196,6 +189,17 @@ class Network:
         apply: Any = _Head.apply  # torch leaves it untyped
         logits_RV: torch.Tensor = apply(hidden_RD, self._head_VD)
         return logits_RV if self._bias_V is None else logits_RV + self._bias_V
+
+
+def scaled_logits(logits_RV: torch.Tensor, config: Any) -> torch.Tensor:
+    """Returns logits with the scaling and capping that a model's config names."""
+    if scale := getattr(config, "logit_scale", None):  # Cohere
+        logits_RV = logits_RV * scale
+    if scale := getattr(config, "logits_scaling", None):  # Granite
+        logits_RV = logits_RV / scale
+    if cap := getattr(config, "final_logit_softcapping", None):  # Gemma
+        logits_RV = torch.tanh(logits_RV / cap) * cap
+    return logits_RV
 
 
 class TrainedNetwork(Network):

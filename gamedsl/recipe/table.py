@@ -742,6 +742,12 @@ class Recipe:
         "what each role adds to what all earn together, at the end; `auto`: where the game is small"
         " and not of constant sum",
     )
+    thoughts: int | None = setting(
+        "off",
+        "thoughts drawn at every decision, of a small game with thoughts before choices, from which"
+        " the policy and its exploitability are estimated at each step with a checkpoint",
+        low=1, high=100_000, absent="off", written_only=True,
+    )  # fmt: skip
     bound_every: int | None = setting(
         "never",
         "steps after which exploitability is bounded from below, by searching for replies, in games"

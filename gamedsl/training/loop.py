@@ -49,6 +49,7 @@ from gamedsl.training.methods.base import Learner, Method, Record
 from gamedsl.training.metrics import PolicyMetrics
 from gamedsl.training.monitors.exploitability_bound import ExploitabilityBounds
 from gamedsl.training.monitors.lost_lines import LostLines
+from gamedsl.training.monitors.thoughts import ThoughtMonitor
 from gamedsl.training.optimizer import optimizer_of, trained_parameters
 from gamedsl.training.pool import Pool, pool_of
 from gamedsl.training.population import Arena, account
@@ -264,7 +265,8 @@ class Training:
             check_calls(game)
             metrics, scorer = None, Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
             engine: Engine = Sessions(writer(policy), lineages)
-            records: Records = WrittenRecords(policy, seating)
+            thoughts = ThoughtMonitor(env, recipe, seating, writer(policy))
+            records: Records = WrittenRecords(policy, seating, thoughts)
         else:
             metrics = PolicyMetrics(env, recipe, seating)
             scorer = scorer_of(policy, recipe, metrics.known)

@@ -23,6 +23,7 @@ from gamedsl.training.metrics import (
 )
 from gamedsl.training.monitors.exploitability_bound import ExploitabilityBounds
 from gamedsl.training.monitors.lost_lines import LostLines
+from gamedsl.training.monitors.thoughts import ThoughtMonitor
 from gamedsl.training.optimizer import trained_parameters
 from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import SeatAssignment
@@ -85,6 +86,7 @@ class WrittenRecords:
 
     policy: Policy
     seating: SeatAssignment
+    thoughts: ThoughtMonitor
     measures_next = False
 
     def opening(self, batch: Batch | None, warm: Fitted | None) -> Record:
@@ -94,6 +96,7 @@ class WrittenRecords:
             "model": self.policy.name,
             "adapters": list(self.policy.adapters),
             "parameters": sum(p.numel() for p in trained_parameters(self.policy, self.seating)),
+            **self.thoughts.opening(),
         }
 
     def resume(self, records: Sequence[Record], level: Any) -> None: ...
@@ -103,7 +106,7 @@ class WrittenRecords:
         counts = {"sequences": experience.samples + experience.void, "void": experience.void}
         return {
             **role_means(batch), **opponent_games(batch), **reply_metrics(batch), **updated,
-            **counts, **self._lost(),
+            **counts, **self._lost(), **self.thoughts.measured(experience.step),
             **({} if batch.scores is None else {"lag": batch.lag}),
         }  # fmt: skip
 

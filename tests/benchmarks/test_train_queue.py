@@ -112,7 +112,11 @@ def test_words_game_is_evaluated_on_separate_seeds(
     game.write_text(WORDS, encoding="utf-8")
     claims = [{"measure": "valid.speaker", "over": "first", "at_least": 0}]
     claims += [{"measure": "held_out.games", "over": "run", "within": [6, 6]}]
+    random = "held_out.beside.random"
+    claims += [{"measure": f"{random}.payoff.speaker", "interval": f"{random}.interval.speaker",
+                "over": "run"}]  # fmt: skip
     entry = {"name": "speak", "game": str(game), "held_out": 6, "claims": claims}
+    entry["beside"] = ["start", "random"]
     command = queue(tmp_path, [entry])
     command[1] = str(BENCHMARKS / "methods.py")
     done = subprocess.run([*command, "--run"], capture_output=True, text=True, timeout=300)
@@ -124,6 +128,23 @@ def test_words_game_is_evaluated_on_separate_seeds(
     assert held["payoff"]["speaker"] == pytest.approx(2 * valid - 1, abs=1e-5)
     low, high = held["interval"]["speaker"]
     assert low <= held["payoff"]["speaker"] <= high
+    first, other = held["beside"]["start"], held["beside"]["random"]
+    for one in (first, other):
+        assert one["games"] == 6
+        assert one["payoff"]["speaker"] == pytest.approx(2 * one["valid"]["speaker"] - 1, abs=1e-5)
+    low, high = other["interval"]["speaker"]
+    assert f"({low:.3f} to {high:.3f})" in done.stdout
+
+
+def test_shares_have_wilson_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of six games won by `ann` all, of `bob`'s payoffs not all are 0 or 1."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    train_queue = importlib.import_module("train_queue")
+    assert train_queue.shares(tmp_path) == {}
+    games = [{"payoffs": {"ann": "1", "bob": bob}} for bob in ("1", "1", "1", "0", "0", "-1/2")]
+    (tmp_path / "1-one.jsonl").write_text("\n".join(map(json.dumps, games)), encoding="utf-8")
+    found = train_queue.shares(tmp_path)
+    assert found == {"ann": pytest.approx([0.6097, 1], abs=1e-4)}
 
 
 def judged(folder: Path, at_most: float, *flags: str) -> tuple[int, str]:

@@ -14,11 +14,13 @@ import gamedsl
 from gamedsl.cli import main
 from gamedsl.evaluate import EvalError, Evaluation, Options, ReplySite, contestants, evaluate
 from gamedsl.evaluate.plan import plan_of
+from gamedsl.evaluate.tables import tables_of
 from gamedsl.evaluate.transcripts import keeper
 from gamedsl.players import open_player
 from gamedsl.players.model import SpeakingPlayer
 from gamedsl.policies.endpoint import EndpointSettings
 from gamedsl.runtime import Game
+from gamedsl.tables.text import rendered, titled_lines
 from tests.evaluate.serving import Reply, options_in, serving, serving_model
 from tests.writing import write
 
@@ -335,3 +337,43 @@ def test_evaluation_carries_no_memory_on(tmp_path: Path) -> None:
     assert len(episodes) == 4
     assert all(episode["memory"] == {} for episode in episodes)
     assert all(episode["steps"][-1]["step"] == "lessons" for episode in episodes)
+
+
+PENNIES = """
+game: pennies
+roles: [ann, bob]
+turns:
+  - {role: all, choose: side, from: [heads, tails]}
+payoffs:
+  ann: 1 if side.ann == side.bob else -1
+  bob: 1 if side.ann != side.bob else -1
+respond: {form: tag, think: 2, at_limit: close}
+"""
+
+
+def test_decisions_of_models_that_think(tmp_path: Path) -> None:
+    """The mean over thoughts is laid over the tree, and exploitability is that of the mean."""
+    game = gamedsl.load(write(tmp_path, PENNIES))
+    found = played(game, "model:tiny", decisions=True, thoughts=5, games=2)
+    (policy,) = found.policies.values()
+    measured = found.exploitability["model:tiny"]
+    assert (measured.kind, measured.thoughts) == ("sampled", 5)
+    estimate = measured.estimate
+    assert estimate is not None
+    off = [abs(row["heads"] - row["tails"]) for row in policy.values()]
+    assert estimate.value == pytest.approx(sum(off) / 2)
+    assert 0 <= estimate.low < estimate.value < estimate.high
+    tables = shown(found)
+    assert f"≈ {estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]" in tables
+    assert "a mean over 5 thoughts" in tables
+    assert "over 5 thoughts" not in shown(played(game, "model:tiny", games=2))
+
+
+def shown(found: Evaluation) -> str:
+    return "\n".join(rendered(titled_lines(table)) for table in tables_of(found, 200))
+
+
+def test_open_games_list_no_decisions(chat: Game) -> None:
+    found = played(chat, "model:tiny", decisions=True, games=1)
+    assert found.exploitability["model:tiny"].why == "its decisions cannot be listed"
+    assert found.policies == {}

@@ -42,8 +42,12 @@ TABLE = {
         "Qwen3MoeForCausalLM", "Qwen3MoeConfig", _EXPERTS, ("q_proj", "gate_up_proj", "down_proj")
     ),
     "gemma": Architecture("GemmaForCausalLM", "GemmaConfig", {"head_dim": 16}),
-    "gemma2": Architecture("Gemma2ForCausalLM", "Gemma2Config", _HEADS),
+    "gemma2": Architecture(
+        "Gemma2ForCausalLM", "Gemma2Config", {**_HEADS, "final_logit_softcapping": 2.0}
+    ),
     "gemma3": Architecture("Gemma3ForCausalLM", "Gemma3TextConfig", _HEADS),
+    "granite": Architecture("GraniteForCausalLM", "GraniteConfig", {"logits_scaling": 4.0}),
+    "cohere": Architecture("CohereForCausalLM", "CohereConfig", {"logit_scale": 0.25}),
     "mixtral": Architecture("MixtralForCausalLM", "MixtralConfig", {"num_local_experts": 4}),
     "mixtral, experts": Architecture(
         "MixtralForCausalLM", "MixtralConfig", {"num_local_experts": 4}, ("gate_up_proj",)

@@ -2,7 +2,8 @@
 
 `CHATML` writes a system text of its own where there is none (SmolLM2), `THINKING` strips the
 thoughts of turns before the last question and opens an empty thought where none is wanted (Qwen3),
-`HEADERS` begins with a token of its own and trims texts (Llama 3).
+`HEADERS` begins with a token of its own and trims texts (Llama 3), `TURNS` ends a turn with a token
+that is not `eos` and has no system text (Gemma).
 """
 
 from __future__ import annotations
@@ -38,6 +39,14 @@ HEADERS = (
     "{% endfor %}"
     "{% if add_generation_prompt %}<|head|>assistant<|body|>\n\n{% endif %}"
 )
+TURNS = (
+    "{% for m in messages %}"
+    "{% if m['role'] == 'system' %}{{ raise_exception('no system text') }}{% endif %}"
+    "<|turn|>{{ 'model' if m['role'] == 'assistant' else m['role'] }}\n"
+    "{{ m['content'] | trim }}<|done|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|turn|>model\n{% endif %}"
+)
 
 
 def tokenizer(template: str) -> HFTokenizer:
@@ -45,5 +54,7 @@ def tokenizer(template: str) -> HFTokenizer:
     _, wrapped = random_models.build_tiny()
     if template == HEADERS:
         wrapped.add_tokens(["<|begin|>", "<|head|>", "<|body|>"], special_tokens=True)
+    if template == TURNS:
+        wrapped.add_tokens(["<|turn|>", "<|done|>"], special_tokens=True)
     wrapped.chat_template = template
     return HFTokenizer(wrapped)

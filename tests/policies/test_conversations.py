@@ -8,7 +8,7 @@ import pytest
 from gamedsl.policies.base import Query
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.generation import Generated, TokenRow, Turn, join_turns
-from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING, tokenizer
+from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING, TURNS, tokenizer
 
 TEMPLATES = pytest.mark.parametrize(
     "template", [CHATML, THINKING, HEADERS], ids=["chatml", "thinking", "headers"]
@@ -161,3 +161,35 @@ def test_continued_turns_train_replies_in_one_row() -> None:
 def test_ranges_that_are_none_are_refused(trained: tuple[tuple[int, int], ...]) -> None:
     with pytest.raises(ValueError, match="no ranges"):
         TokenRow("a", (1, 2, 3, 4), trained)
+
+
+@pytest.mark.parametrize(
+    ("template", "end"), [(CHATML, "<|im_end|>"), (HEADERS, "<|im_end|>"), (TURNS, "<|done|>")]
+)
+def test_replies_end_as_the_template_ends_turns(template: str, end: str) -> None:
+    """A reply that was drawn with that end stands once in the conversation, and its text has
+    none."""
+    chat = tokenizer(template)
+    (last,) = chat.ends
+    assert chat._tokenizer.decode([last]) == end
+    reply = (*chat.ids("hare"), last)
+    assert chat.text(reply) == "hare"
+    before = (("user", "Choose."),)
+    found = chat.converse((*before, ("assistant", reply), ("user", "Again.")))
+    assert found.extends
+    prompt = chat.converse(before).ids
+    assert found.ids[: len(prompt) + len(reply)] == prompt + reply
+    assert found.ids.count(last) == (4 if template == CHATML else 3)
+    spelled = chat.converse((*before, ("assistant", "hare"), ("user", "Again.")))
+    assert found.ids == spelled.ids
+
+
+def test_eos_ends_replies_too() -> None:
+    """Of a template whose turns end otherwise: the conversation then has the template's end."""
+    chat = tokenizer(TURNS)
+    eos = chat._tokenizer.eos_token_id
+    assert chat.stops == (*chat.ends, eos)
+    reply = (*chat.ids("hare"), eos)
+    assert chat.text(reply) == "hare"
+    talk = (("user", "Choose."), ("assistant", reply), ("user", "Again."))
+    assert eos not in chat.converse(talk).ids

@@ -11,6 +11,7 @@ import transformers
 from gamedsl.policies.base import Query
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.full_model import FullPolicy
+from tests.policies.architectures import write
 
 LABELS = ("mark(0,0)", "mark(1,2)", "another way")
 
@@ -51,6 +52,21 @@ def test_scores_and_gradients_are_the_models_own(policy, tmp_path: Path) -> None
         assert torch.allclose(parameter.grad, grads[name].grad, atol=1e-5), name
     assert all(parameter.grad is None for parameter in policy.parameters("other"))
     assert len(policy.parameters("one")) == len(grads) > 20
+
+
+@pytest.mark.parametrize("name", ["gemma2", "granite", "cohere"])
+def test_scaled_and_capped_logits_are_the_models_own(name: str, tmp_path: Path) -> None:
+    folder = write(name, tmp_path / name)
+    policy = FullPolicy(str(folder))
+    plain = transformers.AutoModelForCausalLM.from_pretrained(
+        folder, attn_implementation="eager", dtype=torch.float32
+    )
+    queries = _queries()
+    for query, ours in zip(queries, policy.log_probs(queries), strict=True):
+        with torch.no_grad():
+            theirs = _plainly(policy, plain, query)
+        assert float((ours - theirs).abs().max()) < 1e-3
+        assert float(theirs.max() - theirs.min()) > 0.05
 
 
 def test_many_passes_are_one(policy) -> None:

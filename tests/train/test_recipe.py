@@ -237,19 +237,29 @@ def test_settings_of_a_method_are_documented(monkeypatch) -> None:
     assert "`lazy`: it rests" in rows
 
 
-@pytest.mark.parametrize("method", ["project", "expert"])
-def test_closed_methods_say_why_words_do_not_fit(compiled, method: str) -> None:
+def test_closed_methods_say_why_words_do_not_fit(compiled) -> None:
+    problems = Problems()
+    resolve(compiled(SPEAK).ir, parse_overrides(["method=expert"]), problems)
+    because = method_spec("expert").closed_because
+    (found,) = [one for one in problems.found if one.message.startswith("`method: ")]
+    assert found.message == f"`method: expert` is not for games in words: {because}"
+
+
+@pytest.mark.parametrize("method", ["magnet", "project"])
+def test_mixtures_need_options(compiled, method: str) -> None:
     problems = Problems()
     resolve(compiled(SPEAK).ir, parse_overrides([f"method={method}"]), problems)
-    because = method_spec(method).closed_because
-    (found,) = [one for one in problems.found if one.message.startswith("`method: ")]
-    assert found.message == f"`method: {method}` is not for games in words: {because}"
-
-
-def test_magnets_need_options(compiled) -> None:
-    problems = Problems()
-    resolve(compiled(SPEAK).ir, parse_overrides(["method=magnet"]), problems)
     assert "here all replies are written" in problems.found[0].message
+
+
+def test_thoughts_come_once(compiled) -> None:
+    """What goes from step to step at a prompt has no place where each prompt is new."""
+    game = compiled(DILEMMA + "respond: {form: tag, think: 8}\n")
+    assert _problems(game, "method=project") == []
+    found = _problems(game, "method=project", "project.base=target", "project.fitter=newton")
+    assert [help for _, _, help in found] == [
+        "write `project: {base: policy}`", "write `project: {fitter: adam}`",
+    ]  # fmt: skip
 
 
 def test_games_in_words_refuse_warm_starts(compiled) -> None:

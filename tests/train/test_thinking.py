@@ -20,6 +20,7 @@ from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.training.advantages import Advantage
+from gamedsl.training.errors import TrainError
 from gamedsl.training.loop import train
 from gamedsl.training.losses import TokenBatch
 from gamedsl.training.rollout import play
@@ -226,3 +227,51 @@ def valid_closed(name: str, model: str, folder: Path) -> float:
     closed = [one for one in said if one.step in steps]
     assert closed
     return sum(one.invalid is None for one in closed) / len(closed)
+
+
+PENNIES = """
+game: pennies
+roles: [ann, bob]
+turns:
+  - {role: all, choose: side, from: [heads, tails]}
+payoffs:
+  ann: 1 if side.ann == side.bob else -1
+  bob: 1 if side.ann != side.bob else -1
+respond: {form: tag, think: 2, at_limit: close}
+"""
+
+
+def test_exploitability_is_estimated_from_thoughts(
+    compiled: Callable[[str], Game], tmp_path: Path
+) -> None:
+    """At the start, and at steps with a checkpoint; and training is not changed by it."""
+    game = compiled(PENNIES)
+    given = {"steps": 3, "games": 8, "checkpoint_every": 2, "temperature": 2}
+    recipe = recipe_of(game, thoughts=4, **given)
+    policy = opened(game, recipe)
+    run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
+    assert train(game, recipe, run, policy).finished
+    measured = {
+        one["step"]: one for one in run.records() if one["event"] != "end" and "thoughts" in one
+    }
+    assert list(measured) == [0, 2, 3]
+    for one in measured.values():
+        off = [abs(2 * row["probs"]["heads"] - 1) for row in one["policy"].values()]
+        assert one["exploitability"] == pytest.approx(sum(off) / 2)
+        low, high = one["exploitability_interval"]
+        assert 0 <= low <= one["exploitability"] <= high
+        near = sum(each <= 0.1 for each in off)
+        assert one["in_range"] == {"inside": near, "of": 2}
+    plain = steps_of(game, recipe_of(game, **given), tmp_path / "plain")
+    for one, other in zip(run.records()[1:], plain, strict=False):
+        assert one["reward"] == other["reward"]
+        assert one["loss"] == pytest.approx(other["loss"], abs=1e-5)
+
+
+def test_thoughts_need_listed_decisions(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    game = compiled(SHORT)
+    recipe = recipe_of(game, thoughts=4)
+    policy = opened(game, recipe)
+    run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
+    with pytest.raises(TrainError, match="cannot be estimated from thoughts"):
+        train(game, recipe, run, policy)

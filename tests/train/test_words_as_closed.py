@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -24,6 +25,7 @@ from gamedsl.training.guests import Guest
 from gamedsl.training.loop import train
 from gamedsl.training.methods import method_of
 from gamedsl.training.methods.base import Learner
+from gamedsl.training.methods.project import values_after_thoughts
 from gamedsl.training.reference import Reference, reference_of
 from gamedsl.training.rollout import play
 from gamedsl.training.runfolder import create
@@ -287,3 +289,62 @@ turns:
 payoffs: {speaker: 1}
 on_invalid: {then: forfeit, pay: 0}
 """
+
+
+def test_actions_are_worth_the_same_after_each_thought(compiled: Callable[[str], Game]) -> None:
+    """Heads are worth 1 and tails -1/2, wherever they were drawn; two roles are kept apart. What
+    was never drawn is worth what the other is."""
+    game = compiled(TWO)
+    recipe = in_words.recipe_of(game, method="project", adapters="per_role", temperature=2)
+    policy = in_words.opened(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1)
+    worth = {"first": {"heads": 1.0, "tails": -0.5}, "second": {"heads": -3.0, "tails": 2.0}}
+    given, drawn = [], defaultdict(set)
+    for at, one in batch.samples:
+        place, action = batch.places[one.scored[0]], one.scored[1]
+        drawn[place.information_set].add(place.legal[action])
+        given.append(Advantage(at, one, 1, worth[one.role][place.legal[action]]))
+    assert max(map(len, drawn.values())) == 2
+    found = values_after_thoughts(Experience(1, batch, (), ActionSums([], [], [], 0), given))
+    asked = [batch.queries[one.scored[0]] for _, one in batch.samples]
+    assert set(found) == set(asked)
+    assert len({query.prefix for query in asked}) > 2
+    for query, place in zip(batch.queries, batch.places, strict=True):
+        known = [name for name in place.legal if name in drawn[place.information_set]]
+        names = place.legal if len(known) == 2 else 2 * known
+        assert found[query].tolist() == [worth[place.role][name] for name in names]
+
+
+def test_choices_after_thoughts_are_projected(compiled: Callable[[str], Game]) -> None:
+    """Each choice comes near its own target, and the thoughts' own tokens are trained."""
+    game = compiled(LEVELS)
+    recipe = in_words.recipe_of(
+        game, method="project", magnet__weight=[0.2, 0.2], project__eta=[1, 1], inner_steps=40,
+        project__change=9, project__fit=0.01, lr=0.01, temperature=6, games=16,
+    )  # fmt: skip
+    policy = in_words.opened(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1)
+    queries = batch.queries
+    q = {"heads": -1.0, "tails": 1.0}
+    names = batch.places[0].legal
+    given = [Advantage(at, one, 1, q[names[one.scored[1]]]) for at, one in batch.samples]
+    assert {one.amount for one in given} == {-1.0, 1.0}
+    optimizer = torch.optim.Adam(policy.parameters(), lr=0.01, betas=(0.0, 0.999))
+    learner = Learner(
+        policy, optimizer, Scorer(policy, graph_tokens=0, temperature=6), Reference(policy, {}),
+        recipe, written=True,
+    )  # fmt: skip
+    before = [(one.double() / 6).log_softmax(0) for one in policy.log_probs(queries)]
+    worth = torch.tensor([q[name] for name in names]).double()
+    goals = [((one + 0.2 * math.log(0.5) + worth) / 1.2).softmax(0) for one in before]
+    record = method_of(learner).update(
+        Experience(1, batch, (), ActionSums([], [], [], 0), given, {"guesser"})
+    )
+    after = [(one.double() / 6).softmax(0) for one in policy.log_probs(queries)]
+    off = max(float((now - goal).abs().max()) for now, goal in zip(after, goals, strict=True))
+    far = max(
+        float((one.exp() - goal).abs().max()) for one, goal in zip(before, goals, strict=True)
+    )
+    assert off < 0.05 < 0.2 < far
+    assert record["loss"] < record["wanted"]
+    assert record["trained"] == sum(len(one.written.reply_ids) for _, one in batch.samples)

@@ -19,13 +19,20 @@ A network that is trained from nothing misses its targets at first. With `projec
 in the formula is the target of the step before, as in mirror descent by its dual variables
 (Nesterov 2009): what was learned is not lost where it was not fitted. With
 `project.min_probability` no target asks for less than that of any action, whatever was learned.
+
+In games in words a choice after a thought t is a decision of its own, pi(.|s,t) at information set
+s, and hardly any is met twice. A thought is private and moves nothing, so an action is worth the
+same after each: q(s,a) is the mean over all samples of the step at s, and every choice has its own
+target by the formula, with that q. A step of mirror descent divides the distance between the
+log-odds of two thoughts' choices by 1 + eta alpha, so that they come to agree, and the mixture is
+held in them. Thoughts, and all else that is written, take one optimiser step of `grpo` first.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from gamedsl.recipe.conflicts import Conflict
@@ -120,8 +127,12 @@ class Projection:
 
         learner, recipe, project = self._learner, self._learner.recipe, self._project
         step, frozen = experience.step, experience.frozen
-        asked = list(learner.known or experience.queries)
-        learned = dict(zip(experience.queries, action_values(experience.sums), strict=True))
+        if learner.written:
+            learned = values_after_thoughts(experience)
+            asked = list(learned)
+        else:
+            learned = dict(zip(experience.queries, action_values(experience.sums), strict=True))
+            asked = list(learner.known or experience.queries)
         values = [learned.get(query, np.zeros(len(query.labels))) for query in asked]
         alpha = between(self._pull.weight, step, recipe.steps)
         eta = between(project.eta, step, recipe.steps)
@@ -141,8 +152,9 @@ class Projection:
         ]  # fmt: skip
         if project.base == "target":
             self._targets |= zip(names, targets, strict=True)
+        record = reinforce_written(learner, experience) if learner.written else {}
         goal = Goal(learner, asked, targets, frozen, project.fit)
-        record = self._fitter(asked).fit(goal, step)
+        record |= self._fitter(asked).fit(goal, step) if asked else {}
         if self._magnet.due(step):
             learner.scorer.forget()  # a graph would not survive the move
             self._magnet.move()
@@ -185,6 +197,54 @@ def action_values(sums: ActionSums) -> list[np.ndarray]:
         )
         for sum_A, counts in zip(sums.sums_A, sums.counts_A, strict=True)
     ]  # fmt: skip
+
+
+def values_after_thoughts(experience: Experience) -> dict[Query, np.ndarray]:
+    """Returns for each choice after a thought that was played the value [A] of its options: the
+    mean advantage over all samples of the step at its information set, whatever was thought."""
+    import numpy as np
+
+    from gamedsl.training.estimators import ActionSums
+
+    batch = experience.batch
+    scored = [one for one in experience.advantages if one.sample.query is not None]
+    asked = list(dict.fromkeys(one.sample.scored[0] for one in scored))
+    keys = {at: (batch.queries[at].adapter, batch.places[at].information_set) for at in asked}
+    options = {keys[at]: batch.places[at].legal for at in asked}
+    sums = {key: np.zeros(len(legal)) for key, legal in options.items()}
+    counts = {key: np.zeros(len(legal)) for key, legal in options.items()}
+    for one in scored:
+        at, action = one.sample.scored
+        number = options[keys[at]].index(batch.places[at].legal[action])
+        sums[keys[at]][number] += one.amount * one.games
+        counts[keys[at]][number] += one.games
+    zeros = [np.zeros_like(sum_A) for sum_A in sums.values()]
+    found = action_values(ActionSums(list(sums.values()), zeros, list(counts.values()), 0))
+    values = dict(zip(sums, found, strict=True))
+    return {
+        batch.queries[at]: np.array(
+            [values[keys[at]][options[keys[at]].index(name)] for name in batch.places[at].legal]
+        )
+        for at in asked
+    }
+
+
+def reinforce_written(learner: Learner, experience: Experience) -> Record:
+    """Takes an optimiser step by the policy gradient of the tokens that were written, and of no
+    option. Returns its part of the step's record."""
+    from gamedsl.training.losses import Pulls, descend, surrogate
+
+    written = [
+        one._replace(sample=one.sample._replace(query=None, action=None))
+        for one in experience.advantages
+        if one.sample.written is not None
+    ]
+    if not written:
+        return {}
+    once = replace(learner.recipe, inner_steps=1, minibatches=1, max_grad_norm=math.inf)
+    learner, experience = replace(learner, recipe=once), replace(experience, advantages=written)
+    record = descend(learner, surrogate(learner, experience, Pulls()), experience)
+    return {key: record[key] for key in ("loss", "grad_norm", "lr", "trained", "sampler_gap")}
 
 
 def target(
@@ -236,8 +296,28 @@ METHOD = MethodSpec(
             "`project` fits targets, and its floor is one of probabilities",
             "leave `entropy_floor` out and set `project.min_probability`",
         ),
+        Conflict(
+            ("method", "replies"),
+            lambda recipe, ir: recipe.replies == "free"
+            or all(step.said is not None for step in ir.steps),
+            "a target is a distribution over options, and here all replies are written",
+            "write `method: grpo` with `entropy` or `kl`",
+        ),
+        Conflict(
+            ("project.base",),
+            lambda recipe, ir: recipe.in_words(ir) and recipe.of(ProjectSettings).base == "target",
+            "a choice after a thought has no target of the step before: no thought comes twice",
+            "write `project: {base: policy}`",
+        ),
+        Conflict(
+            ("project.fitter",),
+            lambda recipe, ir: recipe.in_words(ir)
+            and recipe.of(ProjectSettings).fitter == "newton",
+            "`newton` keeps a tangent from step to step, and the choices after thoughts are others"
+            " in each",
+            "write `project: {fitter: adam}`",
+        ),
     ),
-    closed_because="its targets are probabilities of all options of a decision",
     mixes=True,
     swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,
     records={

@@ -58,7 +58,12 @@ def headline(run: RunData) -> str:
         return ""
     last, first = run.steps[-1], run.steps[0]
     if last.get("exploitability") is not None:
-        return f"exploitability {last['exploitability']:.3f}{_scale_of_exploitability(run)}"
+        low, high = last.get("exploitability_interval") or (None, None)
+        sure = (
+            "" if low is None else f" ({low:.3f} to {high:.3f}, from {last['thoughts']} thoughts)"
+        )
+        scale = _scale_of_exploitability(run)
+        return f"exploitability {last['exploitability']:.3f}{sure}{scale}"
     if last.get("valid"):
         rates = ", ".join(_rate(role, last, first) for role in last["valid"])
         return f"valid replies {rates}"
