@@ -31,7 +31,6 @@ from tests.train.test_training_in_words import PAIR
 # PEFT itself asks transformers for a name that transformers has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 
-KILLED_STEPS = 30
 NEEDS_RAY = [
     pytest.mark.ray,
     pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed"),
@@ -148,12 +147,12 @@ class TestCluster:
             assert near(_without(other), _without(one), 1e-3)
             assert other["lost_workers"] == 0
 
-    @pytest.mark.parametrize("staleness", [0, 2])
+    @pytest.mark.parametrize(("staleness", "steps"), [(0, 30), (2, 10)])
     def test_killed_workers_lose_no_game(
-        self, staleness: int, compiled: Callable[[str], Game], tmp_path: Path
+        self, staleness: int, steps: int, compiled: Callable[[str], Game], tmp_path: Path
     ) -> None:
         game = compiled(PAIR)
-        given = {"steps": KILLED_STEPS, "games": 16, "group_size": 16, "staleness": staleness}
+        given = {"steps": steps, "games": 16, "group_size": 16, "staleness": staleness}
         local = _steps(game, tmp_path / "local", **given)
         recipe = recipe_of(game, cluster="ray", workers=2, **given)
         policy = opened(game, recipe)
@@ -169,11 +168,11 @@ class TestCluster:
             done.set()
             killer.join()
             close(policy)
-        steps = [record for record in run.records() if record["event"] == "step"]
-        for one, other in zip(local, steps, strict=True):
+        records = [record for record in run.records() if record["event"] == "step"]
+        for one, other in zip(local, records, strict=True):
             assert near(_without(other), _without(one), 1e-3)
-        assert steps[-1]["lost_workers"] > 0
-        assert any(step["loss"] for step in steps)
+        assert records[-1]["lost_workers"] > 0
+        assert any(record["loss"] for record in records)
 
     def test_stale_games_are_learned(self, compiled: Callable[[str], Game], tmp_path: Path) -> None:
         game = compiled(PICK)
