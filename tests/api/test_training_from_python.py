@@ -63,7 +63,8 @@ def test_a_game_changed_since_loading_is_refused(folder: Path) -> None:
 
 def test_nested_settings_are_those_of_a_train_section() -> None:
     settings = {**SMALL, "credit": "counterfactual", "lora": {"rank": 4}}
-    found = gamedsl.train("stag_hunt", 1, model="tabular", settings=settings).settings
+    with pytest.warns(UserWarning, match=r"nothing reads `lora\.rank` here"):
+        found = gamedsl.train("stag_hunt", 1, model="tabular", settings=settings).settings
     assert (found["credit"], found["lora"]["rank"]) == ("counterfactual", 4)
 
 
