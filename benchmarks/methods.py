@@ -182,7 +182,7 @@ def intervals(claim: dict[str, Any], steps: Sequence[Result]) -> Iterator[tuple[
 
 
 def found_at(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[Any]:
-    """What stands at a place in each record that has it."""
+    """Returns what stands at a place in each record that has it."""
     keys = path.split(".") if isinstance(path, str) else path
     for step in steps if keys else ():
         value: Any = step

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Drawing(NamedTuple):
-    """What a seat sees, as lines of a terminal; `steps` are the draws whose values it shows."""
+    """A drawing of what a seat sees, as lines; `steps` are the draws whose values it shows."""
 
     text: str
     steps: frozenset[str]

@@ -91,7 +91,7 @@ def on_path(tree: Tree, policy: Policy) -> dict[str, str]:
 
 
 def _reached(tree: Tree, chosen: Mapping[str, str]) -> dict[str, Number]:
-    """How often play comes to each information set by these actions, and elsewhere the first."""
+    """Counts how often play comes to each information set by these actions, else the first."""
     pure = {info.key: {chosen.get(info.key, info.actions[0]): 1} for info in tree.info_sets}
     return play(tree, pure)
 

@@ -303,7 +303,7 @@ def test_help_keeps_what_options_read_secret(tmp_path: Path) -> None:
     assert (found.code, found.help) == ("GD0440", "offer options that do not depend on it")
 
 
-def test_public_team_of_a_list_is_told_to_hide(tmp_path: Path) -> None:
+def test_public_team_by_list_is_told_to_hide(tmp_path: Path) -> None:
     path = tmp_path / "untold.yaml"
     team = '"[r for r in roles if part[r] == thief]"'
     step = f"role: {team}, choose: mark, from: others"
