@@ -171,17 +171,17 @@ def window(over: Any, result: Result) -> Sequence[Result]:
 
 def measured(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[float]:
     """The number at a place in each record that has it; policies are kept for some steps only."""
-    for value in found_at(path, steps):
+    for value in values_at(path, steps):
         yield float(value)
 
 
 def intervals(claim: dict[str, Any], steps: Sequence[Result]) -> Iterator[tuple[float, float]]:
     """The interval of a claim's last number, if it names one."""
-    for low, high in list(found_at(claim.get("interval", ()), steps))[-1:]:
+    for low, high in list(values_at(claim.get("interval", ()), steps))[-1:]:
         yield float(low), float(high)
 
 
-def found_at(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[Any]:
+def values_at(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[Any]:
     """Returns what stands at a place in each record that has it."""
     keys = path.split(".") if isinstance(path, str) else path
     for step in steps if keys else ():

@@ -119,7 +119,7 @@ def _read_results(results: int, judge: Confined) -> bytes:
     said = b""
     poll = select.poll()
     poll.register(results, select.POLLIN)
-    while len(said) <= MAX_RESULT and poll.poll(judge.seconds_left() * 1000):
+    while len(said) <= MAX_RESULT and poll.poll(judge.remaining_seconds() * 1000):
         part = os.read(results, MAX_RESULT)
         if not part:
             break

@@ -32,7 +32,7 @@ from gamedsl.ir.evaluate import Budget, SpentError, none_here
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.outcome import Settlement, amount_of, settle
 from gamedsl.ir.program import Call, Choose, Draw, Show
-from gamedsl.ir.value_names import shown_name
+from gamedsl.ir.value_names import observed_name
 from gamedsl.ir.values import name_of
 from gamedsl.prompting.events import SILENCE, Seen, known, occurrences
 
@@ -230,7 +230,7 @@ class History(NamedMoves):
         """Tells the value of a step to those who see it, or each of its entries."""
         for seat, part in step.entries(value, self._kernel.ir.seats):
             owner, type = seat or self._me, step.entry_type
-            self._state.observe(step, owner, seat, part, type, shown_name(part, type), self._me)
+            self._state.observe(step, owner, seat, part, type, observed_name(part, type), self._me)
 
     def _consult(self, op: flow.CallFunction) -> int:
         step, state = op.step, self._state

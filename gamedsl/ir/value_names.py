@@ -59,7 +59,7 @@ def texts_name(value: tuple[str | None, ...] | None) -> str:
     return name_of(None) if value is None else json.dumps(value, ensure_ascii=False)
 
 
-def shown_name(value: Any, type: Type) -> str:
+def observed_name(value: Any, type: Type) -> str:
     """Returns the name by which those who are told of a value of a type know it."""
     return texts_name(value) if is_text_list(type) else name_of(value)
 

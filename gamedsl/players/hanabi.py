@@ -154,15 +154,17 @@ class PublicKnowledge:
         """Whether it can never be played any more."""
         colour, rank = card
         below = range(self.pile[colour] + 1, rank)
-        return rank <= self.pile[colour] or any(not self.copies_left((colour, r)) for r in below)
+        return rank <= self.pile[colour] or any(
+            not self.remaining_copies((colour, r)) for r in below
+        )
 
-    def copies_left(self, card: Card) -> int:
+    def remaining_copies(self, card: Card) -> int:
         """Copies that are neither played nor discarded."""
         return self.copies[card] - self.gone[card]
 
     def critical(self, card: Card) -> bool:
         """Whether it is the last of a card that is still wanted."""
-        return self.copies_left(card) == 1 and not self.dead(card)
+        return self.remaining_copies(card) == 1 and not self.dead(card)
 
     def hint(self, seat: str, what: str, touched: Sequence[int]) -> None:
         """A hint is given, and read as everybody reads it."""
@@ -194,7 +196,7 @@ class PublicKnowledge:
         verb, arguments = _parsed(move.name)
         found = []
         for hand in product(*map(sorted, maybe)):
-            if any(count > self.copies_left(card) for card, count in Counter(hand).items()):
+            if any(count > self.remaining_copies(card) for card, count in Counter(hand).items()):
                 continue
             if verb == "hint":
                 touched = tuple(i for i, card in enumerate(hand) if arguments[1] in hints_of(card))
@@ -237,7 +239,7 @@ class PublicKnowledge:
         """Returns the possible values of each card of a seat, for an observer who sees these
         other cards."""
         return [
-            frozenset(c for c in maybe if self.copies_left(c) > others.get(c, 0)) or maybe
+            frozenset(c for c in maybe if self.remaining_copies(c) > others.get(c, 0)) or maybe
             for maybe in self.maybe[seat]
         ]
 
@@ -290,7 +292,7 @@ class HanabiTurn:
             if verb != "hint":
                 continue
             to, what = arguments
-            hand, others = self.hands[to], self._cards_seen_by(to)
+            hand, others = self.hands[to], self._visible_cards(to)
             after = self.table.copy()
             after.hint(to, what, [i for i, card in enumerate(hand) if what in hints_of(card)])
             before, now = self.table.maybe[to], after.maybe[to]
@@ -308,12 +310,12 @@ class HanabiTurn:
 
     def _safe(self, table: PublicKnowledge) -> bool:
         """Whether who is next plays, or would discard nothing that is the last of its kind."""
-        if table.plays(self.next, self._cards_seen_by(self.next)):
+        if table.plays(self.next, self._visible_cards(self.next)):
             return True
         slot = least_wanted(table, table.maybe[self.next])
         return not table.critical(self.hands[self.next][slot])
 
-    def _cards_seen_by(self, seat: str) -> Counter[Card]:
+    def _visible_cards(self, seat: str) -> Counter[Card]:
         """The cards that both this seat and another one see."""
         return self.seen - Counter(self.hands[seat])
 
@@ -328,7 +330,7 @@ class HanabiTurn:
                 return slot, 0.0
         slot = least_wanted(table, table.maybe[self.seat])
         return slot, share(
-            known[slot], table.critical, lambda c: table.copies_left(c) - self.seen[c]
+            known[slot], table.critical, lambda c: table.remaining_copies(c) - self.seen[c]
         )
 
 
@@ -356,8 +358,8 @@ def least_wanted(table: PublicKnowledge, known: Sequence[frozenset[Card]]) -> in
     wanted at all; then the oldest."""
 
     def risk(slot: int) -> tuple[float, float, int]:
-        last = share(known[slot], table.critical, table.copies_left)
-        return last, 1 - share(known[slot], table.dead, table.copies_left), slot
+        last = share(known[slot], table.critical, table.remaining_copies)
+        return last, 1 - share(known[slot], table.dead, table.remaining_copies), slot
 
     return min(range(len(known)), key=risk)
 

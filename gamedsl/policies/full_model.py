@@ -173,7 +173,7 @@ class FullPolicy(ChunkedPolicy):
             return next(iter(self._writers.values())).session()
         return SideBySide(list(self._writers.values()), self._writers.__getitem__)
 
-    def kept_of(self, adapter: str) -> int:
+    def cache_tokens(self, adapter: str) -> int:
         """The tokens whose keys and values are kept while replies are drawn. Raises KeyError."""
         return self._writers[adapter].decoder.pool.limit
 

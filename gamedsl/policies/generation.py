@@ -191,7 +191,7 @@ class Generator(Protocol):
         to. Raises KeyError."""
         ...
 
-    def kept_of(self, adapter: str) -> int:
+    def cache_tokens(self, adapter: str) -> int:
         """The tokens whose keys and values fit the room that they have, for the model that an
         adapter belongs to. Raises KeyError."""
         ...

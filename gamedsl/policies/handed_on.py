@@ -79,8 +79,8 @@ class WritingHandedOn(HandedOn):
     def add_guest(self, name: str, like: str) -> None:
         self.writing.add_guest(name, like)
 
-    def kept_of(self, adapter: str) -> int:
-        return self.writing.kept_of(adapter)
+    def cache_tokens(self, adapter: str) -> int:
+        return self.writing.cache_tokens(adapter)
 
     def token_log_probs(
         self, rows: Sequence[TokenRow], entropy: TokenEntropy | None = None

@@ -169,7 +169,7 @@ class HFPolicy(ChunkedPolicy):
         """The most tokens of a prompt and its reply together."""
         return self._network.longest
 
-    def kept_of(self, adapter: str) -> int:
+    def cache_tokens(self, adapter: str) -> int:
         """The tokens whose keys and values are kept while replies are drawn."""
         return self._writer.decoder.pool.limit
 

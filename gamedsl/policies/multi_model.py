@@ -136,8 +136,8 @@ class MultiModelWriter(MultiModelPolicy):
     def longest_of(self, adapter: str) -> int | float:
         return self._writer(adapter).longest_of(adapter)
 
-    def kept_of(self, adapter: str) -> int:
-        return self._writer(adapter).kept_of(adapter)
+    def cache_tokens(self, adapter: str) -> int:
+        return self._writer(adapter).cache_tokens(adapter)
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return all_served(self.serve, requests)

@@ -96,7 +96,7 @@ class VllmPolicy(HFPolicy):
         """The most tokens of a prompt and its reply together, in both models."""
         return min(self._engine.longest, super().longest_of(adapter))
 
-    def kept_of(self, adapter: str) -> int:
+    def cache_tokens(self, adapter: str) -> int:
         """The tokens whose keys and values fit vLLM's cache."""
         network = self._network
         size = bytes_per_token(network.config, len(network.layers), network.dtype)

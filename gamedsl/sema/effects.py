@@ -21,7 +21,7 @@ from gamedsl.sema.visibility import has_owner, read_step_readers
 def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | None:
     """Reads `show:`, which tells seats the value of an expression."""
     name = step.get("as")
-    typed = _read_shown(context, step.head.value, name)
+    typed = _read_visible(context, step.head.value, name)
     readers = read_step_readers(step.get("seen_by"), context.typer)
     if typed is None or not isinstance(name, Scalar):
         return None
@@ -40,7 +40,7 @@ def read_show(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
     return (Show(id, name.text, typed, readers, step.span, step.condition, by_seat),)
 
 
-def _read_shown(context: StepContext, node: Node, name: Node | None) -> ir.Expr | None:
+def _read_visible(context: StepContext, node: Node, name: Node | None) -> ir.Expr | None:
     """Types what is shown. Of an expression over `me` where nobody acts, the help says how it gets
     a value per role."""
     with context.typer.context.collecting() as problems:

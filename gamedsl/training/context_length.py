@@ -134,7 +134,7 @@ def largest(game: Game, recipe: Recipe, policy: Writing) -> Context | None:
             room,
             policy.longest_of(adapters[seat]),
             by_seat[seat].model or recipe.model,
-            policy.kept_of(adapters[seat]),
+            policy.cache_tokens(adapters[seat]),
         )
         for (seat, step), (size, room) in rest.items()
     ]

@@ -42,13 +42,13 @@ def test_tokens_that_fit_follow_from_their_size(monkeypatch: pytest.MonkeyPatch)
     size = 2 * 4 * 2 * 16 * 4  # keys and values, layers, heads, size of a head, bytes
     policy = HFPolicy("tiny")
     assert bytes_per_token(policy._network.config, 4, torch.float32) == size
-    assert policy.kept_of("shared") == GIB // size
+    assert policy.cache_tokens("shared") == GIB // size
     half = HFPolicy("tiny", dtype=torch.bfloat16)
-    assert half.kept_of("shared") == 2 * GIB // size
-    assert HFPolicy("tiny", kv_bytes=10 * size).kept_of("shared") == 10
-    assert HFPolicy("tiny", ("other",), models=2).kept_of("other") == GIB // size // 2
+    assert half.cache_tokens("shared") == 2 * GIB // size
+    assert HFPolicy("tiny", kv_bytes=10 * size).cache_tokens("shared") == 10
+    assert HFPolicy("tiny", ("other",), models=2).cache_tokens("other") == GIB // size // 2
     both = joined(
         [half, HFPolicy("tiny", ("other",), kv_bytes=7 * size)], ("shared", "other"), half.tokenizer
     )
-    assert [both.kept_of(name) for name in both.adapters] == [2 * GIB // size, 7]
+    assert [both.cache_tokens(name) for name in both.adapters] == [2 * GIB // size, 7]
     assert VllmSettings().cache is None

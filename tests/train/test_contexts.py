@@ -143,11 +143,11 @@ def test_context_without_room_for_its_keys_is_refused(
     policy = opened(game, recipe_of(game))
     found = largest(game, recipe_of(game), policy)
     assert found is not None
-    monkeypatch.setattr(policy, "kept_of", lambda adapter: 2 * found.most + 1)
+    monkeypatch.setattr(policy, "cache_tokens", lambda adapter: 2 * found.most + 1)
     fits = check_context(game, recipe_of(game), policy, Problems())
     assert fits is not None
     assert fits.rows == 2
-    monkeypatch.setattr(policy, "kept_of", lambda adapter: found.most - 1)
+    monkeypatch.setattr(policy, "cache_tokens", lambda adapter: found.most - 1)
     with pytest.raises(TrainError, match=f"{found.most:,} tokens.*{found.most - 1:,}") as caught:
         check_context(game, recipe_of(game), policy, Problems())
     assert "raise `kv_cache`" in caught.value.fix

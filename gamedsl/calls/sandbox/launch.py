@@ -123,7 +123,7 @@ class Confined:
                 ended = "output"
                 break
         try:
-            left = 0.0 if ended == "output" else self.seconds_left()
+            left = 0.0 if ended == "output" else self.remaining_seconds()
             code: int | None = self.keeper.wait(left)
         except subprocess.TimeoutExpired:
             code = None
@@ -134,7 +134,7 @@ class Confined:
             self.check()
         return ProgramExit(ended, None if ended != "itself" else code, output[: self.limits.output])
 
-    def seconds_left(self) -> float:
+    def remaining_seconds(self) -> float:
         """Seconds until the time is up."""
         return max(0.0, self.deadline - time.monotonic())
 
@@ -144,7 +144,7 @@ class Confined:
             return
         poll = select.poll()
         poll.register(self.keeper.stdout, select.POLLIN)
-        while poll.poll(self.seconds_left() * 1000):
+        while poll.poll(self.remaining_seconds() * 1000):
             part = self.keeper.stdout.read(1 << 14)
             if not part:
                 return
@@ -155,7 +155,7 @@ class Confined:
         `TimeoutError` where its time is up before."""
         poll = select.poll()
         poll.register(self._report, select.POLLIN)
-        if not poll.poll(self.seconds_left() * 1000):
+        if not poll.poll(self.remaining_seconds() * 1000):
             raise TimeoutError
         said = os.read(self._report, 1000).decode(errors="replace")
         if said != "ok":

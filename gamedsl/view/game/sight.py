@@ -76,7 +76,7 @@ def visibility_rows(ir: GameIR) -> tuple[SightRow, ...]:
         )
         rows.append(SightRow(step.variable, kind, place_of(ir, step.span), glances))
         if isinstance(step, Choose):
-            rows += _told_rows(ir, step)
+            rows += _visibility_rows(ir, step)
     for state in ir.states:
         glances = tuple(
             _value_glance(noting.walk.flows.learned[state.name], seat, ir, state.type, noting.table)
@@ -91,7 +91,7 @@ def visibility_rows(ir: GameIR) -> tuple[SightRow, ...]:
     return tuple(rows)
 
 
-def _told_rows(ir: GameIR, step: Choose) -> Iterator[SightRow]:
+def _visibility_rows(ir: GameIR, step: Choose) -> Iterator[SightRow]:
     """A row for each entry of the knowledge that a step declares: its actors are told that, in
     place of all that they saw."""
     for entry in step.knows or ():
