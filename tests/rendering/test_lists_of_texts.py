@@ -8,7 +8,7 @@ import pytest
 
 import gamedsl
 from gamedsl.ir.types import List, Text
-from gamedsl.ir.value_names import display_name, value_of
+from gamedsl.ir.value_names import observed_name, value_of
 from gamedsl.prompting.value_text import texts_in_words
 
 GAME = """\
@@ -45,7 +45,7 @@ def test_texts_are_told_as_a_list_in_words(texts: tuple[str, ...], told: str) ->
 @pytest.mark.parametrize("texts", [(), ("a,b", "c"), ("a", "b,c"), ("[", '"')])
 def test_lists_of_texts_have_own_names(texts: tuple[str, ...]) -> None:
     kind = List(Text())
-    assert value_of(display_name(texts, kind), kind, ()) == texts
+    assert value_of(observed_name(texts, kind), kind, ()) == texts
 
 
 def test_prompts_tell_the_texts_apart(tmp_path: Path) -> None:
