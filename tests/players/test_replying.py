@@ -86,7 +86,7 @@ def test_score_after_thought_sums_over_tokens(tiny: HFPolicy, tmp_path: Path) ->
             row = TokenRow("shared", ids + answer, ((len(ids), len(ids) + len(answer)),))
             scores.append(tiny.token_log_probs([row])[0].sum())
         torch.testing.assert_close(
-            tiny.log_probs([query])[0], torch.stack(scores).log_softmax(0), atol=1e-4, rtol=0
+            tiny.log_probs([query])[0], torch.stack(scores).log_softmax(0), atol=5e-4, rtol=0
         )
 
 
