@@ -123,9 +123,10 @@ def test_all_seats_by_people_hand_over(monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == CLEAN
     assert "It is second's turn. Hand over, then press Enter." in text
     before, _, after = text.partition("It is second's turn")
-    assert "card for first" in before
+    cards = ["└─────┘\n first\n", "└─────┘\nsecond\n"]
+    assert [card in before for card in cards] == [True, False]
+    assert [card in after for card in cards] == [False, True]
     assert "card for first" not in after
-    assert "card for second" not in before
 
 
 def test_play_is_decided_by_its_seed(monkeypatch: pytest.MonkeyPatch) -> None:
