@@ -1,4 +1,4 @@
-"""What a policy that thinks plays at each decision, from thoughts that are drawn there.
+"""Estimates of what a policy that thinks plays at each decision, from thoughts drawn there.
 
 Its policy is the mean of its exact choices over thoughts, and so only estimated; so is how
 exploitable it is, with an interval (`gamedsl.solve.sampled_policy`). It takes no part in training.
