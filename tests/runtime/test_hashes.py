@@ -146,7 +146,7 @@ def test_training_says_what_it_reads_before_torch(tmp_path: Path) -> None:
         "0",
     )
     first, last = told.splitlines()[0], told.splitlines()[-1]
-    assert first == "reading stag_hunt"
+    assert first.startswith("reading stag_hunt")  # and how long it took last time
     assert not set(last.split()) & {"torch", "transformers", "peft", "scipy"}
 
 
