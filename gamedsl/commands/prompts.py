@@ -136,7 +136,8 @@ def describe_at(
     book = draw_labels(ir, run_seed=run_seed, seed=seed, tokenizer=tokenizer)
     asked = reached.episode.decisions
     if not any(decision.seat in seats for decision in asked):
-        raise ValueError(f"then {', '.join(d.seat for d in asked)} is asked, not {seats[0]}")
+        names, verb = " and ".join(d.seat for d in asked), "are" if len(asked) > 1 else "is"
+        raise ValueError(f"then {names} {verb} asked, not {seats[0]}")
     prompts = []
     for decision in asked:
         if decision.seat in seats:

@@ -12,10 +12,10 @@ MOST_CANDIDATES = 500
 def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """Returns the candidate nearest to a word, or None where none is near.
 
-    Near means: equal but for case, `-` and `_`; or at most a third of the letters inserted,
-    deleted, changed or swapped with a neighbour (one letter in a word of three). Ties go to the
-    candidate that shares the longer beginning, then to the first. Only the first `MOST_CANDIDATES`
-    are compared. A word that is among them is not misspelt: then it is None, too.
+    Near means: equal but for case, `-`, `_` and a plural in `-ys` for `-ies`; or at most a third
+    of the letters inserted, deleted, changed or swapped with a neighbour (one in three). Ties go to
+    the candidate that shares the longer beginning, then to the first. Only the first
+    `MOST_CANDIDATES` are compared. A word that is among them is not misspelt: then it is None, too.
     """
     best: tuple[int, int] | None = None
     found: str | None = None
@@ -38,7 +38,8 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
 
 
 def _fold(word: str) -> str:
-    return word[:80].casefold().replace("-", "_").replace(" ", "_")
+    folded = word[:80].casefold().replace("-", "_").replace(" ", "_")
+    return f"{folded[:-3]}ys" if folded.endswith("ies") else folded
 
 
 def _common_prefix(a: str, b: str) -> int:

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import product
 from random import Random
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, walk_steps
+from gamedsl.ir.types import Record, plain
+from gamedsl.ir.values import name_of
 from gamedsl.players.random import RandomPlayer
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime import Action, Decision, Episode
+from gamedsl.runtime.history import Log
 
-_BETWEEN = re.compile(r"[,;]\s*(?=[A-Za-z_][\w.]*\s*=)")
+_BETWEEN = re.compile(r"([,;]\s*)(?=[A-Za-z_][\w.]*\s*=)")
 _MOVE = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*(.*?)\s*", re.DOTALL)
 
 MOVES = 10_000
@@ -65,7 +69,7 @@ def _moves(ir: GameIR, text: str) -> list[Move]:
         for name in (_short(step.variable), step.id)
     )
     found = []
-    for part in _BETWEEN.split(text) if text.strip() else ():
+    for part in _written_moves(ir, text):
         read = _MOVE.fullmatch(part)
         if read is None:
             raise HistoryError(
@@ -83,6 +87,26 @@ def _moves(ir: GameIR, text: str) -> list[Move]:
     return found
 
 
+def _written_moves(ir: GameIR, text: str) -> list[str]:
+    """Returns the text of each move: a comma in quotes, or before a field, ends none."""
+    fields: dict[str, set[str]] = {}
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Choose | Draw) and isinstance(record := plain(step.type), Record):
+            for name in (_short(step.variable), step.id):
+                fields.setdefault(name, set()).update(name for name, _ in record.fields)
+    first, *rest = _BETWEEN.split(text)
+    found = [first] if text.strip() else []
+    for between, part in zip(rest[::2], rest[1::2], strict=True):
+        before, read = _MOVE.fullmatch(found[-1]), _MOVE.fullmatch(part)
+        known = fields.get(before[1].rpartition(".")[2], ()) if before is not None else ()
+        quoted = found[-1].replace('\\"', "").count('"') % 2
+        if quoted or (read is not None and read[1] in known):
+            found[-1] += between + part
+        else:
+            found.append(part)
+    return found
+
+
 class _PathWalk:
     """An episode on its way along named moves."""
 
@@ -92,6 +116,8 @@ class _PathWalk:
         self._path: list[str] = []
         self._passed: list[str] = []
         """What could be moved since the last named move."""
+        self._log: Log | None = None
+        """The last step of the play that was looked at."""
         self._steps = {
             step.id: step
             for step in walk_steps(episode.env.ir.turns)
@@ -100,6 +126,7 @@ class _PathWalk:
 
     def to_the_end(self) -> Reached:
         episode = self._episode
+        self._take_forced(0)
         while not episode.done and len(self._path) < MOVES:
             if episode.outcome_count:
                 self._draw()
@@ -142,15 +169,48 @@ class _PathWalk:
 
     def _draw(self) -> None:
         id, index = self._episode.drawing
-        seat = next((part for part in index if part in self._episode.env.ir.everyone), "")
+        seat, key = self._owner_and_key(id, index)
         names = [outcome.name for outcome in self._episode.chance]
-        move, number = self._next(id, seat), 0
+        move, number = self._next(id, seat, key), 0
         self._passed.append(_options(id, seat, names))
         if move is not None:
             number = self._place(move, names)
             self._named()
-        self._path.append(f"{_prefix(seat)}{id}={names[number]}")
+        self._path.append(f"{_prefix(seat)}{id}={key}{names[number]}")
         self._episode.draw(number)
+        self._take_forced(1)
+
+    def _owner_and_key(self, id: str, index: tuple[str, ...]) -> tuple[str, str]:
+        """Returns the seat that an outcome is for, empty for nobody, and the start of its name
+        where it is drawn for something else besides, as events have it: `book:`."""
+        step = self._steps[id]
+        by_seat = isinstance(step, Draw) and step.by_seat
+        seat = next((part for part in index if part in self._episode.env.ir.everyone), "")
+        return seat, "".join(f"{part}:" for part in index[by_seat:])
+
+    def _take_forced(self, own: int) -> None:
+        """Takes the named moves that were the only ones possible, so that nobody was asked for
+        them; the first `own` of the new steps were asked for."""
+        new: list[dict[str, Any]] = []
+        last = log = self._episode.log
+        while log is not None and log is not self._log:
+            new.append(log.entry)
+            log = log.before
+        self._log = last
+        for entry in [entry for entry in reversed(new) if "call" not in entry][own:]:
+            made = [
+                (id, *self._owner_and_key(id, tuple(index)), name)
+                for place, name in entry.get("chance", {}).items()
+                for id, *index in (place.split("/"),)
+            ]
+            choices = entry.get("choices", {}).items()
+            made += [(entry["step"], seat, "", name) for seat, name in choices]
+            for id, seat, key, name in made:
+                move = self._next(id, seat, key)
+                if move is not None and move.value == name:
+                    self._named()
+                else:
+                    self._passed.append(_options(id, seat, [name]))
 
     def _choose(self) -> None:
         asked = {decision.seat: decision for decision in self._episode.decisions}
@@ -174,13 +234,19 @@ class _PathWalk:
             name = reply.name if isinstance(reply, Action) else reply
             self._path.append(f"{seat}.{decision.step}={name}")
         self._episode.step(made)
+        self._take_forced(1)
 
-    def _next(self, id: str, seat: str) -> Move | None:
-        """Returns the next named move if it is made at a step by a seat."""
+    def _next(self, id: str, seat: str, key: str = "") -> Move | None:
+        """Returns the next named move if it is made at a step by a seat, or drawn for a key; its
+        value is without that key."""
         if not self._left:
             return None
-        move, names = self._left[0], (id, _short(self._steps[id].variable))
-        return move if move.name in names and move.seat in ("", seat) else None
+        step, move = self._steps[id], self._left[0]
+        if move.name not in (id, _short(step.variable)) or move.seat not in ("", seat):
+            return None
+        if key and move.value.startswith(key):
+            return move._replace(value=move.value.removeprefix(key))
+        return None if key and move.value.startswith(tuple(_keys(step))) else move
 
     def _named(self) -> None:
         self._left.pop(0)
@@ -225,5 +291,13 @@ def _options(id: str, seat: str, names: tuple[str, ...] | list[str]) -> str:
     return f"{_prefix(seat)}{id} ({_few(names)})" if names else f"{_prefix(seat)}{id} (in words)"
 
 
+def _keys(step: Choose | Draw) -> list[str]:
+    """Returns the starts of the names of outcomes that are drawn for each of several keys."""
+    per = step.per[step.by_seat :] if isinstance(step, Draw) else ()
+    return ["".join(f"{name_of(part)}:" for part in key) for key in product(*per)] if per else []
+
+
 def _few(names: tuple[str, ...] | list[str]) -> str:
+    if any("," in name for name in names):  # a record, or a text
+        names = [f"`{name}`" for name in names]
     return ", ".join(names[:_LISTED]) + (f", … {len(names)}" if len(names) > _LISTED else "")

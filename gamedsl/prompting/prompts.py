@@ -434,6 +434,8 @@ class Prompter:
                 return actor, Skipped(said) if event.name == SILENCE else said
             case Draw() | Show() | Call():
                 key, value = self._shown_values.text(step, event, book, in_a_line=True)
+                if event.name == "none" and not has_text(step.type):
+                    return actor, Skipped(value)
                 between = ": " if key[-1:].isdigit() else " " * bool(key)
                 return actor, f"{key}{between}{value}"
         assert_never(step)

@@ -19,7 +19,7 @@ from gamedsl.prompting.events import SILENCE, Seen, information
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.decision import Action, Decision, Mistake, parse_reply
-from gamedsl.runtime.history import Position, entries
+from gamedsl.runtime.history import Log, Position, entries
 from gamedsl.runtime.memory import Memory, memory_after
 from gamedsl.runtime.min_payoff import Amount
 from gamedsl.runtime.views import View, everything
@@ -113,6 +113,11 @@ class Episode:
         """Returns the number of the outcome of `chance` with this name, without listing them; None
         where there is none."""
         return self._position.state.outcome_named(name)
+
+    @property
+    def log(self) -> Log | None:
+        """The steps so far as transcripts have them, the last one first."""
+        return self._position.log
 
     @property
     def kind(self) -> Kind:

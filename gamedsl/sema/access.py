@@ -37,8 +37,13 @@ from gamedsl.ir.types import (
 from gamedsl.ir.values import name_of
 from gamedsl.sema.name_resolution import report_role_as_seat
 from gamedsl.sema.named_values import value_of
-from gamedsl.sema.scope import TypeName, VariableName
-from gamedsl.sema.type_errors import report_no_choice
+from gamedsl.sema.scope import LetName, LoopName, StateName, TypeName, VariableName
+from gamedsl.sema.type_errors import (
+    choosers,
+    is_sole_argument,
+    report_no_choice,
+    report_others,
+)
 from gamedsl.sema.typing_context import Infer, TypingContext, never
 
 # what stands after a point
@@ -127,10 +132,26 @@ def _report_no_role(context: TypingContext, node: ast.Attribute, of: ir.Expr) ->
     whole = ""
     help: Help = respell(key.span, guess, "the roles: " + ", ".join(context.names.seats[:8]))
     inner = of.type.of if isinstance(of.type, PerSeat) else None
+    source = node.of.span.text
+    if key.id == "others" and isinstance(of.type, PerSeat):
+        report_others(context, node, of)
+        return
+    if key.id in context.locals or isinstance(
+        context.names.declared.get(key.id), VariableName | StateName | LetName | LoopName
+    ):
+        whole = f"{source}[{key.id}]"
+        help = substitute(node.span, whole, f"for an entry that a name chooses, write `{whole}`")
     if isinstance(inner, Record) and inner.index(key.id) is not None:
-        seat = "me" if context.me_allowed else context.names.seats[0]
-        whole = f"{node.of.span.text}.{seat}.{key.id}"
+        actors = choosers(context, of) or context.names.seats
+        own = context.me_allowed and {*context.names.seats} <= {*actors}
+        whole = f"{source}.{'me' if own else actors[0]}.{key.id}"
         help = substitute(node.span, whole, f"take one role's first: `{whole}`")
+        if is_sole_argument(node.span):
+            seats = "roles" if {*context.names.everyone} <= {*actors} else f"[{', '.join(actors)}]"
+            each = f"{source}[r].{key.id} for r in {seats}"
+            help = substitute(
+                node.span, each, f"go through the roles: `{each}`; for one, `{whole}`"
+            )
     context.problems.add(
         "GD0309",
         f"`{key.id}` is not a role",

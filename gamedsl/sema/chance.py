@@ -8,6 +8,7 @@ from math import prod
 from typing import Any, Literal
 
 from gamedsl.diagnostics.fixes import Edit, Fix, Help, substitute
+from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import element
@@ -42,7 +43,7 @@ from gamedsl.sema.statements import read_place
 from gamedsl.sema.step_context import StepContext, WrittenStep
 from gamedsl.sema.types import part_of
 from gamedsl.sema.values import constant, syntax
-from gamedsl.sema.visibility import OWNED, has_owner, read_step_readers
+from gamedsl.sema.visibility import has_owner, owner_advice, read_step_readers
 
 MAX_DRAWS = 10_000
 """What one step can be drawn for."""
@@ -84,7 +85,8 @@ def read_draw(context: StepContext, step: WrittenStep) -> tuple[Step, ...] | Non
             keyed = any(key.expr is not None and key.expr.type == SEAT for key in place.keys)
             if readers.kind not in ("owner", "others"):
                 owned = acts or by_seat or keyed
-                has_owner(readers, name, seen.span, owned, context.problems, OWNED, acts=acts)
+                advice = owner_advice(step.get("per"))
+                has_owner(readers, name, seen.span, owned, context.problems, advice, acts=acts)
     else:
         inner = whole.of if isinstance(whole, PerSeat) else whole
         seats = context.names.seats if by_seat else ()
@@ -114,7 +116,8 @@ def _drawn_readers(context: StepContext, step: WrittenStep, by_seat: bool, type:
         return NOBODY
     readers = read_step_readers(seen, context.typer, type)
     acts, problems = context.acting is not None, context.problems
-    has_owner(readers, value.span.text, seen.span, by_seat or acts, problems, OWNED, acts=acts)
+    advice = owner_advice(step.get("per"))
+    has_owner(readers, value.span.text, seen.span, by_seat or acts, problems, advice, acts=acts)
     return readers
 
 
@@ -185,7 +188,7 @@ def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
     if of is None:
         context.problems.add(
             "GD0420", "chance draws from a collection", node.span, why=f"this is {typed.type}",
-            help="write a type, a range such as `1..6`, or a list",
+            help=_of_the_best(node) or "write a type, a range such as `1..6`, or a list",
         )  # fmt: skip
         return None
     held_out = _held_out_rows(context, node)
@@ -226,6 +229,21 @@ def _fewest(
     return min(len(held_out), count - len(held_out))
 
 
+def _of_the_best(node: Node) -> Help:
+    """Returns the fix of `argmax(…)`, which is none in a tie: `best(…)` lists all of the best."""
+    text = node.span.text
+    at = text.find("argmax(")
+    if at < 0 or text[:at].strip("\"'"):
+        return ""
+    place = Span(node.span.source, node.span.start + at, node.span.start + at + len("argmax"))
+    whole = "best" + text[at + len("argmax") :].rstrip("\"'")
+    return substitute(place, "best", f"to draw from those with the most, write `{whole}`")
+
+
+def _more(count: int) -> str:
+    return f"{count} more {'is' if count == 1 else 'are'}"
+
+
 def _check_enough(context: StepContext, origin: Source, node: Node) -> bool:
     """Whether there is one for each role, where it is known what is dealt; reported if not."""
     seats = len(context.names.seats)
@@ -237,7 +255,8 @@ def _check_enough(context: StepContext, origin: Source, node: Node) -> bool:
         context.problems.add(
             "GD0421", f"{count} cannot be dealt to {seats} roles", node.span,
             why="nothing is dealt twice",
-            help="to draw one for each, write `draw:` and `per: role`",
+            help=f"{_more(seats - (count or 0))} needed; to draw one for each, perhaps the same "
+            "for several, write `draw:` and `per: role`",
         )  # fmt: skip
     return enough
 

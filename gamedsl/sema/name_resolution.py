@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.diagnostics.fixes import respell
+from gamedsl.diagnostics.fixes import Help, respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
@@ -438,13 +438,17 @@ def report_role_as_seat(context: TypingContext, node: ast.Name) -> None:
     each = f"list them: `[{listed}]`"
     if len(seats) == len(context.names.seats):
         each = "go through them: `for r in roles`"
+    help: Help = f"name a seat, such as `{seats[0]}`, or {each}"
+    if node.span.source.text[: node.span.start].endswith(" in "):
+        every = f"[{', '.join(seats)}]"
+        help = substitute(node.span, every, f"list its seats: `in {every}`")
     context.problems.add(
         "GD0302",
         f"`{node.id}` is a role with {len(seats)} seat{'s' if len(seats) > 1 else ''}",
         node.span,
         why="one seat is needed here",
         notes=(Note(place, "declared here"),) if place else (),
-        help=f"name a seat, such as `{seats[0]}`, or {each}",
+        help=help,
     )
 
 

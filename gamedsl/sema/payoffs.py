@@ -10,6 +10,7 @@ from gamedsl.ir.program import Choose
 from gamedsl.ir.types import NUMBER
 from gamedsl.sema.payoff_tables import read_payoff, read_payoff_table
 from gamedsl.sema.roles import entries_by_seat, unknown_role
+from gamedsl.sema.scope import Namespace
 from gamedsl.sema.step_context import StepContext
 from gamedsl.sema.type_errors import choosers, report_no_choice
 from gamedsl.sema.typer import Typer
@@ -64,9 +65,16 @@ def _per_role(node: Mapping, typer: Typer) -> Payoffs:
             node.span,
             why="every role needs one",
             notes=(Note(names.role_spans[missing[0]], "declared here"),),
-            help=f"add `{missing[0]}: …`",
+            help=f"add `{_missing_role(names, missing)}: …`",
         )
     return tuple((seat, found.get(seat, NOTHING)) for seat in names.seats)
+
+
+def _missing_role(names: Namespace, missing: list[str]) -> str:
+    """Returns the role whose seats all lack something, or the first seat that does."""
+    roles = names.roles.items()
+    alike = (role for role, seats in roles if missing[0] in seats and {*seats} <= {*missing})
+    return next(alike, missing[0])
 
 
 def read_amounts(context: StepContext, value: Node, what: str) -> Payoffs:

@@ -46,7 +46,7 @@ from gamedsl.sema.scope import (
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types
 from gamedsl.sema.values import constant, syntax, why_undefined
-from gamedsl.sema.visibility import OWNED, has_owner, read_readers
+from gamedsl.sema.visibility import has_owner, owner_advice, read_readers
 
 MAX_COPIES = 10_000
 """Items of a bag at the start."""
@@ -123,7 +123,8 @@ class States:
             start = {value: start for _, value in keyed.choices}
             type = PerSeat(type) if keyed.type == SEAT else PerValue(keyed.type, type)
         readers = read_readers(node.get("seen_by"), self.typer)
-        has_owner(readers, name, span, isinstance(type, PerSeat), self.problems, OWNED)
+        advice = owner_advice(node.get("per"))
+        has_owner(readers, name, span, isinstance(type, PerSeat), self.problems, advice)
         lasts = node.get("lasts")
         if lasts is not None and not self.check_persistent(name, type, lasts):
             return None

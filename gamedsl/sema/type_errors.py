@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from gamedsl.diagnostics import Note
-from gamedsl.diagnostics.fixes import Help, respell, substitute
+from gamedsl.diagnostics.fixes import Edit, Fix, Help, respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
@@ -90,12 +90,17 @@ def report_arguments(
                 f"`{usage}` does not take none",
                 argument.span,
                 why=f"this is {argument.type}",
-                help=_none_test(source) if isinstance(argument.type, Option) else "",
+                help=_none_test(source, function, arguments)
+                if isinstance(argument.type, Option)
+                else "",
             )
             return
     for argument in arguments:
         if isinstance(argument.type, PerSeat) and not BUILTINS[function].takes_map:
-            report_per_role(context, argument)
+            if function == "others":
+                report_others(context, node, argument)
+            else:
+                report_per_role(context, argument)
             return
     given = " and ".join(str(a.type) for a in arguments)
     help: Help = ""
@@ -116,6 +121,7 @@ def report_arguments(
         _part_test(function, arguments)
         or _set_operation(node, function, arguments)
         or _rounded(function, arguments)
+        or _number_fields(function, arguments)
         or _per_role(function)
         or (_negated(arguments[0], node) if function == "not" else "")
         or help
@@ -280,6 +286,25 @@ def _negated(of: ir.Expr, node: ast.Node) -> Help:
     return _emptiness(of, "== 0", node)
 
 
+def _number_fields(function: str, arguments: Sequence[ir.Expr]) -> Help:
+    """Returns the fix of records that are to be numbers: each has one field that is a number."""
+    parts: list[tuple[ir.Expr, str]] = []
+    types: list[Type] = []
+    for argument in arguments:
+        type = argument.type
+        if isinstance(type, Record):
+            found = [(n, t) for n, t in type.fields if isinstance(t, Number)]
+            if len(found) != 1 or not re.fullmatch(r"[\w.\[\]]+", argument.span.text):
+                return ""
+            parts.append((argument, f"{argument.span.text}.{found[0][0]}"))
+            type = found[0][1]
+        types.append(type)
+    if not parts or BUILTINS[function].rule(tuple(types)) is None:
+        return ""
+    listed = " and ".join(f"`{text}`" for _, text in parts)
+    return Fix(f"take the number in it: {listed}", tuple(Edit(a.span, t) for a, t in parts))
+
+
 def _rounded(function: str, arguments: Sequence[ir.Expr]) -> Help:
     """Returns the fix of an argument that is to be a whole number: a map or a division gives any
     number."""
@@ -385,11 +410,40 @@ def range_fix(name: str, type: Type) -> str:
     return f"for one number of the range, declare `{name}: {declared}`"
 
 
-def _none_test(source: str) -> str:
-    """Returns a test for none: a name, or an entry of it, is known after a test."""
-    if re.fullmatch(r"[\w.\[\]]+", source):
-        return f"test it first: `0 if {source} == none else …`"
-    return "name it under `let`, and test it: `0 if x == none else …`"
+def _none_test(source: str, function: str, arguments: Sequence[ir.Expr]) -> str:
+    """Returns a test for none: a name, or an entry of it, is known after a test. What stands for
+    the result then is of its type: a number, a truth value, or else none."""
+    simple = re.fullmatch(r"[\w.\[\]]+", source)
+    first = "test it first" if simple else "name it under `let`, and test it"
+    name = source if simple else "x"
+    known = tuple(a.type.of if isinstance(a.type, Option) else a.type for a in arguments)
+    result = BUILTINS[function].rule(known)
+    if is_comparison(function) or isinstance(result, Bool):
+        return f"{first}: `{name} != none and …`"
+    otherwise = "0" if result is None or isinstance(plain(result), Number) else "none"
+    return f"{first}: `{otherwise} if {name} == none else …`"
+
+
+def report_others(context: TypingContext, node: ast.Node, map: ir.Expr) -> None:
+    """Reports a map of a value per role from which those of the others are to be taken."""
+    source, span = map.span.text, node.span
+    whole = f"{source}[r] for r in others"
+    context.problems.add(
+        "GD0322",
+        "this is a value per role, and `others` takes a role",
+        map.span,
+        why=str(map.type),
+        help=substitute(span, whole, f"go through the others: `{whole}`")
+        if is_sole_argument(span) and context.me_allowed
+        else f"go through the others, as in `max({whole})`",
+    )
+
+
+def is_sole_argument(span: Span) -> bool:
+    """Whether a place holds the one argument of a call: what `for` gives may stand there."""
+    text = span.source.text
+    before = text[: span.start].rstrip()
+    return bool(re.search(r"\w\($", before)) and text[span.end :].lstrip().startswith(")")
 
 
 def _conversion_fix(typed: ir.Expr, wanted: Type, node: ast.Node) -> Help:

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.diagnostics.fixes import respell
+from gamedsl.diagnostics.fixes import Help, respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.schema.shape import check_part
@@ -545,7 +545,7 @@ class Types:
         if not isinstance(type, List | Set):
             self.problems.add(
                 "GD0420", "this is not a type", span, why=f"this is {type}",
-                help=f"for the numbers up to it write `1..{span.text}`"
+                help=_range_fix(span)
                 if isinstance(type, Number) and len(span.text) < 40
                 else "a type is a list of its values, a range such as `1..6`, or a record",
             )  # fmt: skip
@@ -596,6 +596,8 @@ class Types:
             return
         known = [n for n, d in self.names.declared.items() if isinstance(d, TypeName)]
         guess = SPELLINGS.get(text) or did_you_mean(text, [*known, *WORDS])
+        if guess == "text" and self.author is not None:  # a reply has an end
+            guess = "text(200)"
         place = self.names.place(guess) if guess else None
         otherwise = "known: " + ", ".join([*known, *WORDS])
         if text == OTHERS:
@@ -622,3 +624,21 @@ class Types:
             help=respell(span, guess, otherwise),
             cause=f"name {text}",
         )  # fmt: skip
+
+
+_DASHED = re.compile(r"(\d+)\s*[-–—]\s*(\w+)")
+"""A range as it is written in English; to YAML and expressions, a difference."""
+
+
+def _range_fix(span: Span) -> Help:
+    """Returns the fix of a number that stands where a type is wanted: the range up to it."""
+    dashed = _DASHED.fullmatch(span.text)
+    if dashed is not None and not (dashed[2].isdigit() and int(dashed[1]) > int(dashed[2])):
+        whole = f"{dashed[1]}..{dashed[2]}"
+        return substitute(
+            span, whole, f"for the numbers from {dashed[1]} to {dashed[2]} write `{whole}`"
+        )
+    whole = f"1..{span.text}"
+    if not re.fullmatch(r"\w+", span.text):  # it may be no whole number
+        return f"for the numbers up to it write `{whole}`"
+    return substitute(span, whole, f"for the numbers up to it write `{whole}`")

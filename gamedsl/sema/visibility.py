@@ -11,7 +11,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import ACTOR, EVERYONE, NOBODY, OWNER, Readers
-from gamedsl.ir.types import BOOL, SEAT, List, Record, Set, Type, is_by_role, plain
+from gamedsl.ir.types import BOOL, SEAT, List, Never, Record, Set, Type, is_by_role, plain
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import (
     ArgumentName,
@@ -24,8 +24,15 @@ from gamedsl.sema.scope import (
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import syntax
 
-OWNED = "add `per: role`, or name who sees it"
-"""How a value gets an owner."""
+
+def owner_advice(per: Node | None) -> str:
+    """Returns how a value gets an owner, which is the role that its first index is for."""
+    parts = per.items if isinstance(per, Sequence) else () if per is None else (per,)
+    others = [part.span.text for part in parts if part.span.text != "role"]
+    if not others:
+        return "add `per: role`, or name who sees it"
+    return f"write `per: [role, {', '.join(others)}]`, or name who sees it"
+
 
 WORDS = ("all", "owner", "others", "nobody", "actor")
 """What `seen_by` may be besides roles and expressions."""
@@ -117,6 +124,8 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
                 tree = syntax(item, problems)
                 assert tree is not None
                 value = typer.expression(tree, me=True, locals=locals)
+                if isinstance(value.type, Never):  # its own mistake is reported
+                    continue
                 if _may_be_seats(value.type):
                     held.append(value)
                     continue
@@ -133,7 +142,9 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
                 help = f"write an expression over `me`: `seen_by: me == {text}`"
             elif not variables:
                 help = "write `per: role` and `seen_by: owner`, or an expression over `me`"
-            unknown_role(text, item.span, names, problems, *WORDS, help=help)
+            teams = [n for n, d in names.declared.items() if _holds_seats(d) or _is_let(d)]
+            words = (*WORDS, *teams) if variables else WORDS
+            unknown_role(text, item.span, names, problems, *words, help=help)
         seats += [seat for seat in named if seat not in seats]
     ordered = tuple(seat for seat in names.everyone if seat in seats)
     if not held:

@@ -7,6 +7,7 @@ calls the thing), `head` (the key by which one branch of an `anyOf` is recognise
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
@@ -69,6 +70,10 @@ def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
     place = "place" in wanted
     fits = near[:1].isalpha() and len(near) < 60 and not place
     fix = substitute(node.span, near, f"write `{near}`") if fits else ""
+    around = [each for each in nodes_around(node.span) if isinstance(each, Sequence)]
+    if re.search(r" for \w+ in ", text) and around and around[-1].span.text.startswith("["):
+        whole = quoted(" ".join(around[-1].span.text.split()))
+        fix = substitute(around[-1].span, whole, f"quote the expression: {whole}")
     what = f"`{text}`" if text else "the empty text"
     problems.add("GD0106", f"{what} is not a name", node.span, why=f"wants {wanted}", help=fix)
 
@@ -243,8 +248,11 @@ def _repeated(error: Any, node: Node, entry: Entry | None, problems: Problems) -
                 item.span,
                 why="the second time",
                 notes=(Note(first.span, "the first time"),),
-                help=_chances(node, entry) or Fix("delete one of the two", delete_item(item.span)),
+                help=(chances := _chances(node, entry))
+                or Fix("delete one of the two", delete_item(item.span)),
             )
+            if chances is not None:  # one mistake, however often something stands there
+                return
 
 
 def _chances(node: Sequence, entry: Entry | None) -> Fix | None:

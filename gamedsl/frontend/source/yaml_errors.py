@@ -97,6 +97,7 @@ def _value_in_flow(case: _Case, at: int) -> tuple[str, int, str] | None:
     or the bracket that ends it. None of any other place."""
     line = case.text.rfind("\n", 0, at) + 1
     starts: list[tuple[str, int]] = []  # of each open collection: the key and start of its value
+    calls: list[bool] = []  # of each open collection: whether it is `( )`, part of one value
     quote = ""
     for place in range(line, at):
         char = case.text[place]
@@ -104,12 +105,17 @@ def _value_in_flow(case: _Case, at: int) -> tuple[str, int, str] | None:
             quote = "" if char == quote else quote or char
         elif char in "{[(":
             starts.append(("", place + 1))
+            calls.append(char == "(")
         elif char in "}])" and starts:
             starts.pop()
+            calls.pop()
         elif char == "," and starts:
             starts[-1] = "", place + 1
         elif case.text.startswith(": ", place) and starts:
             starts[-1] = f"{case.text[starts[-1][1] : place].strip()}: ", place + 2
+    while calls and calls[-1]:
+        starts.pop()
+        calls.pop()
     if not starts or quote:
         return None
     key, start = starts[-1]
@@ -128,9 +134,16 @@ def _without_comment(text: str) -> str:
     return re.split(r"\s#", text)[0].strip()
 
 
+_ENTRY = re.compile(r"[A-Za-z_]\w*: (\d[\w.]*|true|false)")
+"""An entry of a map whose value is no text."""
+
+
 def _quote_fix(case: _Case, at: int) -> Fix:
     key, start, value = _value_in_flow(case, at) or _value_on_line(case, at)
     place = case.span(start, start + len(value))
+    if key not in ("", "about: ") and _ENTRY.fullmatch(value):
+        whole = f"{{{value}}}"
+        return substitute(place, whole, f"write a map in braces: {key}{whole}")
     return substitute(place, quoted(value), f"write quotes around it: {key}{quoted(value)}")
 
 

@@ -80,6 +80,8 @@ def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) 
         _character(at, text, place, problems)
         return
     accepted = set(getattr(error, "expected", ()) or ())
+    if word == "else" and "RPAR" in accepted and _unclosed_before(at, text, place, problems):
+        return
     for name, opens, closes in (("RPAR", "(", ")"), ("RSQB", "[", "]")):
         if text[:at].count(opens) <= text[:at].count(closes):
             accepted.discard(name)
@@ -110,13 +112,51 @@ def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) 
         )
 
 
+def _unclosed_before(at: int, text: str, place: Place, problems: Problems) -> bool:
+    """Whether an `else` comes inside of `( )` that is never closed: the choice stands outside."""
+    opened: list[int] = []
+    for offset, character in enumerate(text):
+        if character in _CLOSE:
+            opened.append(offset)
+        elif character in _OPEN and opened:
+            opened.pop()
+    tests = [m for m in re.finditer(r"\s+if\b", text[:at]) if opened and m.start() > opened[-1]]
+    if not tests or text[opened[-1]] != "(":
+        return False
+    name = re.search(r"\w*$", text[: opened[-1]])
+    called = name[0] if name is not None else ""
+    last = tests[-1].start()
+    edit = Edit(place(last, last), ")")
+    problems.add(
+        "GD0207",
+        f"the `(` of `{called}(` is never closed" if called else "`(` is never closed",
+        place(opened[-1], opened[-1] + 1),
+        why="opened here",
+        help=Fix(f"add the `)`, before `{text[last:at].strip()} else`", (edit,)),
+    )
+    return True
+
+
 _OPERAND = re.compile(r"[\w.]+(?:\([^()]*\)|\[[^\[\]]*\])*")
+
+
+_MEMBER = re.compile(rf"{_OPERAND.pattern} (?:not )?in {_OPERAND.pattern}\s*$")
+"""A test of membership, which may be compared with a truth value."""
 
 
 def _chained(text: str, at: int, word: str, place: Place) -> Fix:
     """Returns the fix of `a < b < c`: the middle is compared twice, where it is one operand."""
     middle = list(_OPERAND.finditer(text[:at]))
     edits: tuple[Edit, ...] = ()
+    member = _MEMBER.search(text[:at])
+    if member is not None and word in ("==", "!="):
+        whole = member[0].strip()
+        start = member.end() - len(member[0].lstrip())
+        end = start + len(whole)
+        edits = (Edit(place(start, start + 1), f"({text[start]}"),
+                 Edit(place(end - 1, end), f"{text[end - 1]})"))  # fmt: skip
+        other = _OPERAND.match(text[at + len(word) :].lstrip())
+        return Fix(f"write `({whole}) {word} {other[0] if other else '…'}`", edits)
     if middle and not text[middle[-1].end() : at].strip():
         edits = (Edit(place(at, at + len(word)), f"and {middle[-1][0]} {word}"),)
     return Fix("write `a < b and b < c`", edits)
