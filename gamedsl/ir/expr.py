@@ -30,6 +30,16 @@ class Const(_Typed):
     origin: str | None = field(default=None, compare=False, repr=False)
     """The param or data file that it was folded from, where it was."""
 
+    def __hash__(self) -> int:
+        return hash((self.type, _hashable(self.value)))  # a map of values is a dict
+
+
+def _hashable(value: Any) -> Any:
+    """Returns what is equal where values are, and may be hashed."""
+    if isinstance(value, dict):
+        return frozenset((key, _hashable(entry)) for key, entry in value.items())
+    return tuple(map(_hashable, value)) if isinstance(value, tuple) else value
+
 
 @dataclass(frozen=True, slots=True)
 class Read(_Typed):

@@ -60,9 +60,9 @@ def opened(
     """Yields a server, its socket that listens, and the address with the token. Raises Refused."""
     folders = real_folders(paths)
     files = [str(Path(file).expanduser().resolve()) for file in call_files]
+    listening = _listen(host, port)
     workers = Workers(folders.roots[0], files, seconds)
     training = TrainingRuns(folders, files, tuple(addresses))
-    listening = _listen(host, port)
     try:
         number = listening.getsockname()[1]
         shown = f"[{host}]" if ":" in host else host

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.render import render
 from gamedsl.diagnostics.spans import Source, Span
@@ -398,3 +400,19 @@ BAD: list[tuple[str, str]] = [
 def test_what_does_not_fit_is_said_once(text: str, code: str) -> None:
     _, _, problems = typed(text)
     assert [d.code for d in problems.found] == [code]
+
+
+def test_greatest_value_stands_in_an_action(tmp_path: Path) -> None:
+    """The type's map of names to numbers is a constant of the step, which proofs hash."""
+    (tmp_path / "game.yaml").write_text(
+        "game: top\nroles: [a, b]\ntypes: {Rank: {values: {low: 1, high: 9}}}\n"
+        "state: {best: 0}\nactions:\n"
+        "  take: {args: {x: Rank}, do: best += 1 if x == max(Rank) else 0}\n"
+        "turns:\n  - {each: roles, turns: [{choose: move, from: actions}]}\npayoffs: best\n",
+        encoding="utf-8",
+    )
+    env = gamedsl.load(tmp_path / "game.yaml").env()
+    episode = env.reset()
+    for _ in range(2):
+        episode.step({d.seat: d.labels[1] for d in episode.decisions})
+    assert set(episode.payoffs.values()) == {2}
