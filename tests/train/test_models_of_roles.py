@@ -304,7 +304,7 @@ def test_closed_games_are_trained_with_models_of_roles(
 def test_roles_model_imitates_its_player(game: Game) -> None:
     """Tokens are those of each model; the player is the referee too, and of that nothing is
     learned."""
-    recipe = recipe_of(game, **{"warm_up.expert": "random", "warm_up.games": 6})
+    recipe = recipe_of(game, **{"warm_up.expert": "random", "warm_up.games": 24})
     policy, seating = opened(game), SeatAssignment(game.ir, recipe)
     learned, _ = chats_of(game, env_of(game, recipe, policy, seating), recipe, seating, policy)
     rows = [row for chat in learned.chats for row in chat.rows]
