@@ -336,7 +336,7 @@ TOY = "colors=1,ranks=2,hand_size=1,max_information_tokens=2,max_life_tokens=2"
 HANABI = [
     *(
         hanabi(
-            f"hanabi-{n}", (Walk("random", 20), Walk("random", 2_000, slow=True)), players=n
+            f"hanabi-{n}", (Walk("random", 20), Walk("random", 500, slow=True)), players=n
         )
         for n in (2, 3, 4, 5)
     ),
