@@ -277,8 +277,7 @@ class History(NamedMoves):
                 return op.over
             raise PlayError(
                 f"this loop has not ended after {passes} passes", loop.until.span,
-                help=f"allow more passes, such as `at_most: {2 * passes}`, or say what happens "
-                f"then: `at_most: {{n: {passes}, then: go_on}}`, or `end`",
+                help=f"say what happens then: `at_most: {{n: {passes}, then: go_on}}`, or `end`",
             )  # fmt: skip
         self._state.unbind(loop.resets, by_seat=not loop.in_turn)
         self._frames = (*self._frames[:-1], under_way._replace(passes=passes + 1))

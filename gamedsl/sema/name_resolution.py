@@ -441,7 +441,7 @@ def report_role_as_seat(context: TypingContext, node: ast.Name) -> None:
     help: Help = f"name a seat, such as `{seats[0]}`, or {each}"
     if node.span.source.text[: node.span.start].endswith(" in "):
         every = f"[{', '.join(seats)}]"
-        help = substitute(node.span, every, f"list its seats: `in {every}`")
+        help = substitute(node.span, every, f"list them: `{every}`")
     context.problems.add(
         "GD0302",
         f"`{node.id}` is a role with {len(seats)} seat{'s' if len(seats) > 1 else ''}",

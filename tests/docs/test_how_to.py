@@ -103,8 +103,9 @@ def test_commands_print_what_is_shown(
             typed(words, page_blocks.ADDRESS)
             said = capsys.readouterr()
             # Pages leave out what is read and loaded, which may say how long it took last time.
-            errors = re.sub(r"^(reading|loading) .*\n", "", said.err, flags=re.MULTILINE)
-            assert (errors + said.out).strip() == printed.strip(), words
+            both = [said.err + said.out, printed]
+            was, shown = (re.sub(r"(?m)^(reading|loading) .*\n", "", text).strip() for text in both)
+            assert was == shown, words
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
