@@ -203,3 +203,22 @@ def test_counts_that_a_question_cannot_name(
     assert old in ROUNDS
     path.write_text(ROUNDS.lstrip().replace(old, new), encoding="utf-8")
     assert {d.code for d in compile_file(path).diagnostics if d.severity == "error"} == codes
+
+
+def test_shown_none_is_none(tmp_path: Path) -> None:
+    """What was shown as none is none to a template, and a value after that."""
+    (tmp_path / "game.yaml").write_text(
+        "game: standing\nroles: [ann, bob]\nstate: {high: {of: 0..9 or none}}\n"
+        "turns:\n  - each: cycle(roles)\n    at_most: {n: 2, then: end}\n    turns:\n"
+        "      - {show: high, as: standing}\n      - {choose: bid, from: [1, 2]}\n"
+        "      - do: high = bid\npayoffs: 0 if high == none else high\nprompts:\n  ask:\n"
+        "    bid: \"{{ 'Begin' if standing is none else standing }}, {{ options | join(' ') }}\"\n",
+        encoding="utf-8",
+    )
+    episode = gamedsl.load(tmp_path / "game.yaml").env().reset()
+    ends = []
+    while not episode.done:
+        (decision,) = episode.decisions
+        ends.append(decision.messages[-1][1].splitlines()[-1])
+        episode.step({decision.seat: decision.labels[0]})
+    assert ends == ["Begin, 1 2", "1, 1 2"]
