@@ -22,7 +22,7 @@ import yaml
 from gamedsl.diagnostics import Problems
 from gamedsl.errors import UserError
 from gamedsl.extras import missing
-from gamedsl.recipe.resolve import override, read_recipe, resolve
+from gamedsl.recipe.resolve import flat_settings, override, read_recipe, resolve
 from gamedsl.runs.saved import METRICS, RECIPE, SavedRun, number_in, open_saved
 from gamedsl.storage import writer
 from gamedsl.storage.reader import read_bytes
@@ -112,13 +112,13 @@ def reproduce(run: RunData, saved: SavedRun) -> list[str]:
     """Returns the words of the command that trains the run again from the card's folder: those
     settings that the game does not have by itself."""
     assert run.game is not None
-    wanted = dict(_flat(read_recipe(saved.settings()).as_dict()))
+    wanted = dict(flat_settings(read_recipe(saved.settings()).as_dict()))
     given: dict[str, Any] = {}
     for keys in (FIRST, tuple(wanted)):
         resolved = resolve(
             run.game.ir, [override(key, value) for key, value in given.items()], Problems()
         )
-        usual = dict(_flat(resolved.as_dict()))
+        usual = dict(flat_settings(resolved.as_dict()))
         given |= {k: wanted[k] for k in keys if k in wanted and wanted[k] != usual.get(k)}
     words = ["gamedsl", "train", f"game/{run.game.files[0].name}"]
     for name, value in run.info.get("params", {}).items():
@@ -126,14 +126,6 @@ def reproduce(run: RunData, saved: SavedRun) -> list[str]:
     for key, value in given.items():
         words += ["--set", f"{key}={_yaml(value)}"]
     return words
-
-
-def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _flat(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def _yaml(value: object) -> str:

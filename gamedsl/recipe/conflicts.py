@@ -298,3 +298,16 @@ def check_group_std(check: RecipeCheck) -> None:
             help="write `scale: batch` or `scale: none`; to do it all the same,"
             " `allow: [group_std]`",
         )  # fmt: skip
+
+
+def all_written(method: str) -> Conflict:
+    """Returns the conflict of a method whose targets are distributions over options, where all
+    replies are written; `method` says what is such a distribution."""
+    return Conflict(
+        ("method", "replies"),
+        lambda recipe, ir: (
+            recipe.replies == "free" or all(step.said is not None for step in ir.steps)
+        ),
+        f"{method} is a distribution over options, and here all replies are written",
+        "write `method: grpo` with `entropy` or `kl`",
+    )

@@ -7,7 +7,7 @@ file.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
 from fractions import Fraction
 from functools import cache
@@ -184,6 +184,15 @@ def _yaml_value(text: str) -> Any:
     ignored = Problems()
     node = compose(Source("--set", text), ignored)
     return text.strip() if node is None or ignored.errors else plain(node)
+
+
+def flat_settings(settings: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields nested settings by dotted names, with their values."""
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            yield from flat_settings(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def _flat(*settings: Iterable[Setting]) -> Iterable[Setting]:

@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
+from gamedsl.recipe.resolve import flat_settings
 from gamedsl.storage.reader import FileRefused, read_bytes
 from gamedsl.storage.strict_json import parse
 from gamedsl.storage.writer import write_text
@@ -282,7 +283,7 @@ class _MLflow:
         else:
             number = experiment.experiment_id
         begun: str = self._client.create_run(number, run_name=run.path.name).info.run_id
-        for name, value in (*_settings(run.settings()), ("hash", info["hash"])):
+        for name, value in (*flat_settings(run.settings()), ("hash", info["hash"])):
             self._client.log_param(begun, name, value)
         _remember(run, "mlflow", begun)
         return begun
@@ -335,14 +336,6 @@ def tracker(name: str, run: RunFolder, notify: Callable[[str], None]) -> Guarded
     """Returns the observer of a name; it is closed as a context is left."""
     _, make = TRACKERS[name]
     return Guarded(name, lambda: make(run), notify)
-
-
-def _settings(settings: Mapping[str, Any], head: str = "") -> Iterator[tuple[str, Any]]:
-    for key, value in settings.items():
-        if isinstance(value, Mapping):
-            yield from _settings(value, f"{head}{key}.")
-        else:
-            yield f"{head}{key}", value
 
 
 def _plain(name: str) -> str:

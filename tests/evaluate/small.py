@@ -10,6 +10,17 @@ from gamedsl.runtime import Game
 
 RPS = "rock_paper_scissors"
 
+PENNIES = """
+game: pennies
+roles: [ann, bob]
+turns:
+  - {role: all, choose: side, from: [heads, tails]}
+payoffs:
+  ann: 1 if side.ann == side.bob else -1
+  bob: 1 if side.ann != side.bob else -1
+respond: {form: tag, think: 2, at_limit: close}
+"""
+
 
 def plan_of(*texts: str, against: tuple[str, ...] | None = None) -> Plan:
     people = tuple(contestants(texts))

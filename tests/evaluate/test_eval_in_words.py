@@ -22,6 +22,7 @@ from gamedsl.policies.endpoint import EndpointSettings
 from gamedsl.runtime import Game
 from gamedsl.tables.text import rendered, titled_lines
 from tests.evaluate.serving import Reply, options_in, serving, serving_model
+from tests.evaluate.small import PENNIES
 from tests.writing import write
 
 CHAT = """
@@ -337,18 +338,6 @@ def test_evaluation_carries_no_memory_on(tmp_path: Path) -> None:
     assert len(episodes) == 4
     assert all(episode["memory"] == {} for episode in episodes)
     assert all(episode["steps"][-1]["step"] == "lessons" for episode in episodes)
-
-
-PENNIES = """
-game: pennies
-roles: [ann, bob]
-turns:
-  - {role: all, choose: side, from: [heads, tails]}
-payoffs:
-  ann: 1 if side.ann == side.bob else -1
-  bob: 1 if side.ann != side.bob else -1
-respond: {form: tag, think: 2, at_limit: close}
-"""
 
 
 def test_decisions_of_models_that_think(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from gamedsl.training.runfolder import RunFolder, create
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions
 from gamedsl.training.trajectories import Sample
+from tests.evaluate.small import PENNIES
 from tests.train.in_words import learn, opened, recipe_of, steps_of
 from tests.writing import write
 
@@ -227,18 +228,6 @@ def valid_closed(name: str, model: str, folder: Path) -> float:
     closed = [one for one in said if one.step in steps]
     assert closed
     return sum(one.invalid is None for one in closed) / len(closed)
-
-
-PENNIES = """
-game: pennies
-roles: [ann, bob]
-turns:
-  - {role: all, choose: side, from: [heads, tails]}
-payoffs:
-  ann: 1 if side.ann == side.bob else -1
-  bob: 1 if side.ann != side.bob else -1
-respond: {form: tag, think: 2, at_limit: close}
-"""
 
 
 def test_exploitability_is_estimated_from_thoughts(

@@ -19,7 +19,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.conflicts import Conflict, all_written
 from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import is_set, setting
 from gamedsl.recipe.table import LARGE, MOST_STEPS
@@ -112,13 +112,7 @@ METHOD = MethodSpec(
             "`magnet` pulls to a magnet, not to the policy that training started with",
             "leave `kl` out, or write `method: grpo`",
         ),
-        Conflict(
-            ("method", "replies"),
-            lambda recipe, ir: recipe.replies == "free"
-            or all(step.said is not None for step in ir.steps),
-            "a magnet is a distribution over options, and here all replies are written",
-            "write `method: grpo` with `entropy` or `kl`",
-        ),
+        all_written("a magnet"),
     ),
     mixes=True,
     swaps_adapters=lambda recipe: recipe.of(MagnetSettings).every is not None,

@@ -35,7 +35,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.conflicts import Conflict, all_written
 from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import setting
 from gamedsl.recipe.table import LARGE
@@ -296,13 +296,7 @@ METHOD = MethodSpec(
             "`project` fits targets, and its floor is one of probabilities",
             "leave `entropy_floor` out and set `project.min_probability`",
         ),
-        Conflict(
-            ("method", "replies"),
-            lambda recipe, ir: recipe.replies == "free"
-            or all(step.said is not None for step in ir.steps),
-            "a target is a distribution over options, and here all replies are written",
-            "write `method: grpo` with `entropy` or `kl`",
-        ),
+        all_written("a target"),
         Conflict(
             ("project.base",),
             lambda recipe, ir: recipe.in_words(ir) and recipe.of(ProjectSettings).base == "target",

@@ -24,7 +24,7 @@ from gamedsl.tables.numbers import number
 from gamedsl.view.charts import Series, line_chart
 from gamedsl.view.report.page import rendered_page
 from gamedsl.view.report.parts import Figure, Section, figures, heading, paragraph, wide_table
-from gamedsl.view.report.run_data import RunData, flat_settings, read_run
+from gamedsl.view.report.run_data import RunData, read_run, settings_as_text
 
 Record = Mapping[str, Any]
 Measure = Callable[[Record], float | None]
@@ -99,7 +99,7 @@ def _settings(run: RunData) -> dict[str, str]:
     """The settings of a run that matter for its group, by flat names: all but its seed."""
     found = {"game": str(run.info.get("game")), "hash": str(run.info.get("hash"))[:8]}
     found |= {f"param {k}": str(v) for k, v in (run.info.get("params") or {}).items()}
-    flat = flat_settings(run.recipe)
+    flat = settings_as_text(run.recipe)
     return found | {k: value for k, value in flat if k.partition(".")[0] not in IGNORED}
 
 
@@ -124,7 +124,7 @@ def _difference_section(runs: Sequence[RunData]) -> Section:
 def _every_setting(run: RunData) -> dict[str, str]:
     """The settings of a run, its seed too, by flat names."""
     own = {"seed": str(run.info.get("seed", "")), **_settings(run)}
-    return own | dict(flat_settings(run.recipe))
+    return own | dict(settings_as_text(run.recipe))
 
 
 def _course_section(groups: Sequence[RunGroup]) -> Section | None:

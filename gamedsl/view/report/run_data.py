@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.recipe.resolve import flat_settings
 from gamedsl.runs.saved import INFO, SavedRun, number_in, open_saved, wording_of
 
 if TYPE_CHECKING:
@@ -216,13 +217,9 @@ def course(records: Sequence[Record], key: str, name: str) -> list[float | None]
     return [(record.get(key) or {}).get(name) for record in records]
 
 
-def flat_settings(recipe: Mapping[str, Any], prefix: str = "") -> list[tuple[str, str]]:
-    """Nested settings as dotted keys with their values as text."""
-    rows: list[tuple[str, str]] = []
-    for key, value in recipe.items():
-        if isinstance(value, Mapping):
-            rows += flat_settings(value, f"{prefix}{key}.")
-        else:
-            text = "[" + ", ".join(map(str, value)) + "]" if isinstance(value, list) else str(value)
-            rows.append((f"{prefix}{key}", text))
-    return rows
+def settings_as_text(recipe: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns nested settings by dotted names, with their values as text."""
+    return [
+        (name, f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value))
+        for name, value in flat_settings(recipe)
+    ]

@@ -49,7 +49,7 @@ from gamedsl.view.report.policy import (
     signal_section,
 )
 from gamedsl.view.report.portrait import picture
-from gamedsl.view.report.run_data import RunData, course, flat_settings
+from gamedsl.view.report.run_data import RunData, course, settings_as_text
 
 MANY_MEMBERS = 64
 """Policies of a pool up to which their cross-play is shown."""
@@ -344,7 +344,7 @@ def reproduction_section(run: RunData) -> Section:
 def _recipe(run: RunData) -> Markup:
     """The settings that differ from those that the game file and the defaults give; the rest is
     folded."""
-    every, usual = flat_settings(run.recipe), _usual_settings(run)
+    every, usual = settings_as_text(run.recipe), _usual_settings(run)
     if not usual:
         return pairs(every)
     own = [(key, value) for key, value in every if usual.get(key) != value]
@@ -362,7 +362,7 @@ def _command(run: RunData) -> str:
     words = ["gamedsl", "train", str(Path(run.folder.resolve().name) / "game" / name)]
     for key, value in (run.info.get("params") or {}).items():
         words += ["--param", f"{key}={value}"]
-    wanted = dict(flat_settings(run.recipe))
+    wanted = dict(settings_as_text(run.recipe))
     if run.info.get("threads"):
         wanted["threads"] = str(run.info["threads"])
     usual = _usual_settings(run)
@@ -379,7 +379,7 @@ def _usual_settings(run: RunData) -> dict[str, str]:
 
     problems = Problems()
     recipe = resolve(run.game.ir, [], problems)
-    return {} if problems.errors else dict(flat_settings(recipe.as_dict()))
+    return {} if problems.errors else dict(settings_as_text(recipe.as_dict()))
 
 
 SECTIONS: tuple[Callable[[RunData], Section | None], ...] = (
