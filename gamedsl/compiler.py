@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.collector import collector_paused
 from gamedsl.diagnostics import CompileError, Diagnostic, FloodError, Problems
-from gamedsl.frontend.source.loader import recording
+from gamedsl.diagnostics.consequences import without_consequences
+from gamedsl.frontend.source.loader import display_name, recording, replacing
 from gamedsl.ir import GameIR
 from gamedsl.sema.library import Document, load_document, resolve_argument, with_used_files
 
@@ -108,7 +109,24 @@ def _compile_again(
 
 
 def _read(path: Path | str, params: Mapping[str, Any] | None, problems: Problems) -> Result:
-    """Goes through the stages up to sema, which need nothing but the files."""
+    """Goes through the stages up to sema, which need nothing but the files; leaves out the errors
+    that follow from others."""
+    result = _read_once(path, params, problems)
+    name = display_name(path)
+    source = next((d.span.source for d in problems.found if d.span.source.name == name), None)
+    if source is None or problems.count_errors() < 2:
+        return result
+
+    def read_anew(text: str) -> list[Diagnostic]:
+        found = Problems(MAX_ERRORS)
+        with replacing({Path(path): text}):
+            return _read_once(path, params, found).diagnostics
+
+    found = without_consequences(result.diagnostics, source, read_anew)
+    return replace(result, diagnostics=found)
+
+
+def _read_once(path: Path | str, params: Mapping[str, Any] | None, problems: Problems) -> Result:
     document = load_document(path, problems)
     if document is None or problems.errors:
         return Result(document, None, problems.sorted())

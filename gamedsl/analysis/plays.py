@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 
 from gamedsl.analysis.history_sample import WORK, HistorySample
+from gamedsl.analysis.infoset_consistency import LEAKS
 from gamedsl.analysis.nodes import (
     NO_REPLY,
     Failure,
@@ -25,6 +26,7 @@ from gamedsl.analysis.nodes import (
 from gamedsl.analysis.payoffs import cause_of, fault_of, rewards_are_defined
 from gamedsl.analysis.proof import Moves, Proof
 from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics.spans import Span
 from gamedsl.engine.kernel import PlayError
 from gamedsl.engine.random_plays import example_kernel
 from gamedsl.ir.evaluate import EvaluationError, Meter, SpentError
@@ -54,6 +56,9 @@ def _failed(sample: HistorySample, failure: Failure, problems: Problems) -> Proo
     error, witness = failure.error, _situation(sample, failure)
     where = _place_of(failure)
     code = "GD0437" if isinstance(error, PlayError) else "GD0402"
+    if isinstance(error, PlayError) and _leaks(error.span, problems):
+        why = "what is offered there depends on what its chooser cannot see: that is mended first"
+        return Proof("plays", CLAIM, "undecided", why)
     if isinstance(error, PlayError):
         problems.add(
             "GD0437", error.message, error.span, why=where, help=error.help,
@@ -71,6 +76,13 @@ def _failed(sample: HistorySample, failure: Failure, problems: Problems) -> Proo
         )  # fmt: skip
     histories = () if failure.node is None else (_replayed(failure.node, failure.move),)
     return Proof("plays", CLAIM, "refuted", sample.extent, (code,), witness, histories)
+
+
+def _leaks(step: Span, problems: Problems) -> bool:
+    """Returns whether it was reported that a step offers what depends on a secret: whether an
+    option is left there is known once that is mended."""
+    inside = (d.span for d in problems.found if d.code in LEAKS and d.span.source is step.source)
+    return any(step.start <= span.start and span.end <= step.end for span in inside)
 
 
 def _place_of(failure: Failure) -> str:

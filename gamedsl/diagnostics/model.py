@@ -32,7 +32,7 @@ class Diagnostic:
     `message` is a headline that states the fact; `why` is printed under the underlined text;
     `notes` point to further places; `help` is the sentence of one fix, and `edits` carry it out
     (none: the fix is advice). `witness` is the evidence against a refuted claim (lines of text),
-    printed below.
+    printed below. Problems of one `cause` are one; it is not shown, and empty for most.
     """
 
     code: str
@@ -44,6 +44,7 @@ class Diagnostic:
     severity: Severity = "error"
     witness: tuple[str, ...] = ()
     edits: tuple[Edit, ...] = ()
+    cause: str = ""
 
 
 AGAIN = "and here"
@@ -87,14 +88,13 @@ class Problems:
         places is a problem at the first, with notes on the others, and its fix mends all.
         """
         fix = as_fix(help)
-        found = Diagnostic(code, message, span, why, notes, fix.text, severity, witness, fix.edits)
-        if cause in self._causes:
-            self._join(self._causes[cause], found)
-            return
-        before = len(self.found)
-        self.extend([found])
-        if cause and len(self.found) > before:
-            self._causes[cause] = before
+        self.extend(
+            [
+                Diagnostic(
+                    code, message, span, why, notes, fix.text, severity, witness, fix.edits, cause
+                )
+            ]
+        )
 
     def _join(self, at: int, found: Diagnostic) -> None:
         """Adds a further place to the problem of the same cause; the first in its file leads."""
@@ -114,9 +114,14 @@ class Problems:
     def extend(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Records problems that were found elsewhere, each once."""
         for diagnostic in diagnostics:
+            if diagnostic.cause in self._causes:
+                self._join(self._causes[diagnostic.cause], diagnostic)
+                continue
             key = (diagnostic.code, diagnostic.span, diagnostic.message)
             if key not in self._seen:
                 self._seen.add(key)
+                if diagnostic.cause:
+                    self._causes[diagnostic.cause] = len(self.found)
                 self.found.append(diagnostic)
                 self._errors += diagnostic.severity == "error"
                 if self._limit is not None and self._errors >= self._limit:

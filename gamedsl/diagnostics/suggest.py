@@ -14,10 +14,11 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
 
     Near means: equal but for case, `-`, `_` and a plural in `-ys` for `-ies`; or at most a third
     of the letters inserted, deleted, changed or swapped with a neighbour (one in three). Ties go to
-    the candidate that shares the longer beginning, then to the first. Only the first
-    `MOST_CANDIDATES` are compared. A word that is among them is not misspelt: then it is None, too.
+    the candidate that begins in the same case, then to the one that shares the longer beginning,
+    then to the first. Only the first `MOST_CANDIDATES` are compared. A word that is among them is
+    not misspelt: then it is None, too.
     """
-    best: tuple[int, int] | None = None
+    best: tuple[int, bool, int] | None = None
     found: str | None = None
     folded = _fold(word)
     for candidate in islice(candidates, MOST_CANDIDATES):
@@ -31,7 +32,8 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
         distance = _distance(folded, other, most)
         if distance > most or distance >= longest:
             continue
-        rank = (distance, -_common_prefix(folded, other))
+        differs = candidate[:1].isupper() != word[:1].isupper()
+        rank = (distance, differs, -_common_prefix(folded, other))
         if best is None or rank < best:
             best, found = rank, candidate
     return found

@@ -17,10 +17,11 @@ from typing import Any, NamedTuple
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose, Draw, walk_steps
-from gamedsl.ir.types import Record, plain
+from gamedsl.ir.types import Record, Type, plain
 from gamedsl.ir.values import name_of
 from gamedsl.players.random import RandomPlayer
 from gamedsl.prompting.replies import ParseFailure
+from gamedsl.prompting.visibility import readings
 from gamedsl.runtime import Action, Decision, Episode
 from gamedsl.runtime.history import Log
 
@@ -174,7 +175,8 @@ class _PathWalk:
         move, number = self._next(id, seat, key), 0
         self._passed.append(_options(id, seat, names))
         if move is not None:
-            number = self._place(move, names)
+            whole = _by_fields(move.value, plain(self._steps[id].type), names)
+            number = self._place(move, names) if whole is None else whole
             self._named()
         self._path.append(f"{_prefix(seat)}{id}={key}{names[number]}")
         self._episode.draw(number)
@@ -276,6 +278,23 @@ class _PathWalk:
         if decision.said is None:
             return Action(decision.legal[0])
         return Action(self._said.say(decision, Random(len(self._path))))
+
+
+def _by_fields(text: str, type: Type, names: list[str]) -> int | None:
+    """Returns the place of the first name of a record that has these fields, written as who sees
+    some of them knows it: `name="soap",price=3`. None for any other text."""
+    types = dict(type.fields) if isinstance(type, Record) else {}
+    given: dict[str, str] = {}
+    while text:
+        field, _, after = text.partition("=")
+        ends = readings(after, types[field]) if field in types else ()
+        fits = (r for r in ends if not r[1] or r[1].partition("=")[0] in types)
+        given[field], text = next(fits, ("", ""))
+    if not given or not types.keys() >= given.keys():
+        return None
+    form = ",".join(re.escape(given[field]) if field in given else ".*" for field in types)
+    found = re.compile(form, re.DOTALL)
+    return next((place for place, name in enumerate(names) if found.fullmatch(name)), None)
 
 
 def _short(name: str) -> str:

@@ -422,7 +422,9 @@ class Phrases:
     def _field(self, of: Expr, index: int) -> tuple[str, int]:
         kind = plain(of.type)
         if isinstance(kind, Record):
-            return f"{self._at(of, _ATOM)}'s {kind.fields[index][0].replace('_', ' ')}", _ATOM
+            whole, field = self._at(of, _ATOM), kind.fields[index][0].replace("_", " ")
+            chained = "'s " in whole
+            return (f"the {field} of {whole}" if chained else f"{whole}'s {field}"), _ATOM
         part = ("row", "column")[index] if is_cell(kind) else f"part {index + 1}"
         return f"the {part} of {self._at(of, _ATOM)}", _ATOM
 
@@ -511,11 +513,15 @@ class Phrases:
             case "sign", (Apply(function="-", arguments=(one, two)),):
                 more = f"1 if {self._at(one, _SUM)} is more than {self._at(two, _SUM)}"
                 return f"{more}, -1 if it is less, 0 if they are equal", _CLAUSE
-            case "min" | "max", (_, _, *_):
+            case "min" | "max", (_, _, *more):
                 least = "least" if name == "min" else "greatest"
+                if not more:
+                    least = "smaller" if name == "min" else "larger"
                 return f"the {least} of {listed(self._at(one, _SUM) for one in given)}", _NOUN
             case "min" | "max", (over,):
                 least = "least" if name == "min" else "greatest"
+                if (extreme := self._of_players(over)) is not None:
+                    return _leveled(f"the {'lowest' if name == 'min' else 'highest'} {extreme}")
                 return _leveled(f"the {least} of {self._many(over)}")
             case "count" | "len" | "size", (over,) if loops_of(over):
                 return f"the number of {self._passing(over)}", _PHRASE
@@ -541,6 +547,31 @@ class Phrases:
                     self.unexplained[name] = BUILTINS[name].about
                     return f"{name}({', '.join(map(self.text, given))})", _ATOM
                 return _leveled(pattern.format(*(self._many(one) for one in given)))
+
+    def _of_players(self, over: Expr) -> str | None:
+        """Returns `bid of all players`, or of those that a test leaves, of values that a name has
+        for each player; None for any other values."""
+        if _is_map(over):
+            return f"{self._map_name(over)} of all players"
+        loops = loops_of(over)
+        if len(loops) != 1 or self.source(loops[0].source) != "the players":
+            return None
+        match loops[0]:
+            case Collect(item=Get(of=of, key=Local(name=key)), targets=(target,)) if (
+                key == target and _is_map(of)
+            ):
+                value, test = self._map_name(of), loops[0].condition
+            case _:
+                return None
+        match None if test is None else self._decided(test):
+            case Apply(function="!=", arguments=(Local(name=name), one)) if name == target:
+                return f"{value} of the players other than {self._at(one, _NOUN)}"
+            case Apply(function="!=", arguments=(one, Local(name=name))) if name == target:
+                return f"{value} of the players other than {self._at(one, _NOUN)}"
+            case None:
+                return f"{value} of all players"
+            case decided:
+                return f"{value} of the players {target} where {self.condition(decided)}"
 
     def _note_graph(self, expr: Apply) -> None:
         """Has the words below the rules say which nodes are neighbors."""

@@ -78,7 +78,8 @@ def form_of(step: Choose, seat: str, seats: tuple[str, ...]) -> str:
             record = f"one JSON object and nothing else: {record}"
             return f"Reply with {text}, or with {record}, {limit}."
         case "text" if isinstance(type, Text) and type.limit is not None:
-            return f"Reply with {described(type, seats)}, {limit}."
+            told = described(type, seats)  # no token is shorter than a character
+            return f"Reply with {told}{f', {limit}' * (said.max_tokens < type.limit)}."
         case "text":
             return f"Reply in {limit}."
         case _:

@@ -21,6 +21,7 @@ from gamedsl.ir.expr import (
     Const,
     Expr,
     Get,
+    If,
     LetCall,
     LetMap,
     Me,
@@ -359,8 +360,16 @@ class _Writer:
         source = self._say.inlined(source)
         if _is_range(source):
             return f"a number from {self._say.text(source)}"
-        if isinstance(source, Build):
-            return f"one of {', '.join(map(self._say.text, source.items))}"
+        match source:
+            case Build(items=items) if len(items) <= LISTED:
+                return listed(map(self._say.text, items), "or")
+            case If(test=test, then=Build() as then, other=Build() as other):
+                one, rest = self._one_of(then), self._one_of(other)
+                return f"{one} if {self._say.condition(test)}, else {rest}"
+            case Build(items=items):
+                return f"one of {', '.join(map(self._say.text, items))}"
+            case _:
+                pass
         told = self._say.text(source)
         return f"one {told.removeprefix('each ')}" if told.startswith("each ") else f"one of {told}"
 
@@ -869,9 +878,10 @@ class _Writer:
                 case "void":
                     what = "ends the game, which then counts for nobody"
                 case "skip":
-                    what = "counts as none"
+                    what = f"counts as none{pay}"
                 case "play":
-                    what = f"counts as {self._book.relabelled(cost.play or '', self._roles)}"
+                    option = self._book.relabelled(cost.play or "", self._roles)
+                    what = f"counts as {option}{pay}"
                 case _:
                     assert_never(cost.then)
             yield f"A reply{whose} that is not valid{tries} {what}."

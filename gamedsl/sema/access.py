@@ -88,7 +88,7 @@ def type_member(
         why=f"its values are {shown}",
         notes=(Note(declared.span, "declared here"),),
         help=respell(node.name.span, guess),
-        cause=f"value {name}.{node.name.id}",
+        cause=f"name {node.name.id}",
     )
     return never(node)
 
@@ -104,6 +104,10 @@ def _report_no_field(context: TypingContext, key: ast.Name, record: Record) -> N
         help=respell(key.span, guess),
         cause=f"field {record}.{key.id}",
     )
+
+
+def _keys(context: TypingContext, map: PerValue) -> tuple[Any, ...]:
+    return domain(map.key, context.names.everyone) or ()
 
 
 def _report_no_role(context: TypingContext, node: ast.Attribute, of: ir.Expr) -> None:
@@ -141,6 +145,9 @@ def _report_no_role(context: TypingContext, node: ast.Attribute, of: ir.Expr) ->
     ):
         whole = f"{source}[{key.id}]"
         help = substitute(node.span, whole, f"for an entry that a name chooses, write `{whole}`")
+    elif isinstance(kind, PerValue) and key.id in map(name_of, _keys(context, kind)):
+        whole = f"{source}[{key.id}]"
+        help = substitute(node.span, whole, f"this has an entry for each key: write `{whole}`")
     if isinstance(inner, Record) and inner.index(key.id) is not None:
         actors = choosers(context, of) or context.names.seats
         own = context.me_allowed and {*context.names.seats} <= {*actors}

@@ -611,10 +611,9 @@ def _record_of_fields(
     fields = []
     for entry in wanted:
         type = _field_type(types, entry)
-        if type is None or not _is_readable(context, entry.key.text, type, entry.value):
-            return None
-        fields.append((entry.key.text, type))
-    return Record(name, tuple(fields))
+        if type is not None and _is_readable(context, entry.key.text, type, entry.value):
+            fields.append((entry.key.text, type))
+    return Record(name, tuple(fields)) if len(fields) == len(wanted.entries) else None
 
 
 def _is_readable(context: StepContext, name: str, type: Type, node: Node) -> bool:

@@ -37,6 +37,9 @@ _BINDING = ("choose", "say", "draw", "deal", "as", "gives")
 _CYCLE = re.compile(r"cycle\((.+)\)\Z", re.DOTALL)
 _ITEM = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s+in\s+(.+)\Z", re.DOTALL)
 
+_MISSPELT_IN = re.compile(r"([a-z][a-z0-9_]*)\s+\w+\s+\w")
+"""What an item's name is probably in, where what follows it is no `in`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Order:
@@ -178,6 +181,8 @@ def _read_order(context: StepContext, each: Node) -> Order:
     else:
         typed = context.expression(each)
     if typed is None:
+        if name is None and isinstance(each, Scalar) and (word := _MISSPELT_IN.match(each.text)):
+            context.names.broken.add(word[1])
         return Order(None, cycle, name, NEVER)
     of = element(typed.type)
     if of is None or (name is None and of != SEAT):

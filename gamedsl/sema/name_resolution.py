@@ -36,6 +36,7 @@ from gamedsl.ir.types import (
 from gamedsl.sema.named_values import value_of
 from gamedsl.sema.scope import (
     ANY,
+    SPELLINGS,
     ArgumentName,
     DataName,
     LetName,
@@ -103,6 +104,8 @@ class NameResolver:
                 return ir.Stream(type, node.span, node.id)
             case LetName() as let:
                 return self.let_call(node, let, ())
+            case DataName() if node.id in names.broken:  # a draw of that name went wrong
+                return report_unknown_name(context, node)
             case DataName() as data:
                 return rows_of(context, node, data)
             case None:
@@ -411,6 +414,10 @@ def _declaration_place(context: TypingContext, name: str) -> str:
     """Returns where a name that resembles no other can be declared; empty in a reward file."""
     if not context.names.seats:
         return ""
+    if name in SPELLINGS:
+        return (
+            f"a type says what a variable holds, and no value is one: `{{of: {SPELLINGS[name]}}}`"
+        )
     return (
         f"a name of a thing is a value of a type: `types: {{Kind: [{name}, …]}}`; "
         "`params` declares a constant, `let` what is worked out, `state` what changes"

@@ -26,6 +26,13 @@ MEANINGS = ("me", "other", "others", "roles")
 WORDS = (*MEANINGS, *KEYWORDS)
 """What no name may be: names with a meaning, and the words of the language."""
 
+SPELLINGS = {
+    "bool": "truth", "boolean": "truth", "true": "truth", "false": "truth",
+    "true or false": "truth", "true/false": "truth", "true | false": "truth", "int": "integer",
+    "float": "number", "str": "text", "string": "text",
+}  # fmt: skip
+"""What other languages call some types, and what it is here."""
+
 ANY = "*"
 """Stands for every name in `Namespace.broken`."""
 

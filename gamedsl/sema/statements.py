@@ -118,7 +118,9 @@ class StatementReader:
         if place is None and tree.op != "=":
             return None
         if tree.op == "=":
-            value = self.typer.infer(tree.value, None if place is None else _expected_type(place))
+            with self.typer.context.doubtful(tree.value, place is None):
+                wanted = None if place is None else _expected_type(place)
+                value = self.typer.infer(tree.value, wanted)
         else:
             sign = tree.op[0]
             operator = ast.Operator(tree.span, sign, (tree.place, tree.value))

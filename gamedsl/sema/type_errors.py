@@ -126,9 +126,13 @@ def report_arguments(
         or (_negated(arguments[0], node) if function == "not" else "")
         or help
     )
+    text = " ".join(node.span.text.split())
+    compared = (is_comparison(function) or function in ("==", "!=")) and len(text) < 60
     context.problems.add(
         "GD0305",
-        f"`{usage}` does not take {given}",
+        f"`{text}` compares {arguments[0].type} with {arguments[-1].type}"
+        if compared
+        else f"`{usage}` does not take {given}",
         node.span,
         why="the types do not fit",
         help=help,

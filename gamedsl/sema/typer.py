@@ -322,7 +322,8 @@ class Typer:
         self, test: ast.Node, typed: ir.Expr, holds: bool, node: ast.Node, wanted: Type | None
     ) -> ir.Expr:
         """Types what is only read if a test holds, or if it does not."""
-        with self.context.assuming(facts(test, holds, typed)):
+        wrong = isinstance(typed.type, Never)
+        with self.context.assuming(facts(test, holds, typed)), self.context.doubtful(node, wrong):
             return self.infer(node, wanted)
 
     def operands(self, node: ast.Operator) -> tuple[ir.Expr, ...]:
@@ -688,8 +689,8 @@ class Typer:
     ) -> tuple[Type, ...]:
         """Returns the types of the targets: an element, its parts, or its index and itself."""
         count = len(names)
-        if count == 1:
-            return (inner,)
+        if count == 1 or isinstance(source.type, Never):
+            return (inner,) * count
         if isinstance(inner, Tuple) and _is_unpacked(source.type, inner, count):
             return inner.of
         if count == 2:

@@ -52,7 +52,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.edges import with_graph
-from gamedsl.sema.scope import Namespace, ParamName, TypeName, kind_of, report_taken
+from gamedsl.sema.scope import SPELLINGS, Namespace, ParamName, TypeName, kind_of, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, read_items, report_twice
 
@@ -66,13 +66,6 @@ OTHERS = "others"
 
 FORMS = ("values", "cell", "nodes", "fresh", "file", "take", "per", "of")
 """Keys that make a map something else than a record."""
-
-SPELLINGS = {
-    "bool": "truth", "boolean": "truth", "true": "truth", "false": "truth",
-    "true or false": "truth", "true/false": "truth", "true | false": "truth", "int": "integer",
-    "float": "number", "str": "text", "string": "text",
-}  # fmt: skip
-"""What other languages call these types, and what it is here."""
 
 MAX_TEXT = 1_000_000
 """Characters that a text may be allowed."""

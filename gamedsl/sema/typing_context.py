@@ -26,6 +26,9 @@ from gamedsl.sema.scope import ANY, LetName, Namespace
 Infer = Callable[[ast.Node, Type | None], ir.Expr]
 """Types an expression, which the type that its place expects, if any, helps to understand."""
 
+DOUBTED = ("GD0309", "GD0310", "GD0321", "GD0324", "GD0327")
+"""Codes of what a value cannot do that may be none, or of another kind or range."""
+
 
 def never(node: ast.Node) -> ir.Expr:
     """Returns the expression that stands for a wrong one."""
@@ -185,6 +188,19 @@ class TypingContext:
             self.problems.extend(found.found)
 
     @contextmanager
+    def doubtful(self, node: ast.Node, is_doubtful: bool) -> Iterator[None]:
+        """Types what is read under a wrong test, or is written to what is wrong (`is_doubtful`): a
+        right one might prove that it is not none, or of another kind, which is not reported."""
+        if not is_doubtful:
+            yield
+            return
+        with self.collecting() as found:
+            yield
+        self.problems.extend(
+            d for d in found.found if d.code not in DOUBTED or not _within(d.span, node.span)
+        )
+
+    @contextmanager
     def let_body(self, let: LetName, parameters: dict[str, Type]) -> Iterator[None]:
         """Types a let's body: in the scope of its file, for a reader who may be any seat."""
         saved = self.locals, self.facts, self.me_allowed, self.uses_me
@@ -247,3 +263,8 @@ class TypingContext:
             yield
         finally:
             self.locals, self.facts = saved
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    same = inner.source is outer.source
+    return same and outer.start <= inner.start and inner.end <= outer.end

@@ -170,3 +170,64 @@ def test_a_reply_that_is_not_valid_is_refused(capsys):
     code, _, err = output(capsys, "bargaining_in_words", "--at", "offer=all of it")
     assert code == 2
     assert "`all of it` is no reply to `offer`; such is `{" in err
+
+
+KEYED = """
+game: keyed
+roles: [ann, bob]
+types: {Good: [hat, book]}
+turns:
+  - {draw: worth, per: [role, Good], from: 0..3, seen_by: owner}
+  - {role: ann, choose: keep, from: [all_, none_]}
+  - {role: bob, choose: only, from: "[keep]"}
+  - {role: bob, choose: guess, from: 0..3}
+payoffs: {ann: 0, bob: "1 if guess == worth.ann[hat] else 0"}
+"""
+
+
+def test_draws_for_keys_and_forced_moves_are_named(tmp_path, capsys):
+    path = tmp_path / "keyed.yaml"
+    path.write_text(KEYED, encoding="utf-8")
+    at = "ann.worth=book:2, bob.worth=hat:3, keep=none_, only=none_"
+    code, out, err = output(capsys, str(path), "--at", at)
+    assert (code, err) == (0, "")
+    after = "ann.worth=hat:0; ann.worth=book:2; bob.worth=hat:3; bob.worth=book:0; ann.keep=none_"
+    assert f"(after: {after})" in out
+    assert "bob chose none_" in out
+    assert out.count("━━ ") == 1
+
+
+SLOGANS = """
+game: slogans
+roles: [ann, bob]
+types: {Product: {name: [soap, tea], price: 1..3}}
+turns:
+  - {draw: product, from: Product, seen_by: {name: all, price: ann}}
+  - {role: all, choose: move, from: [buy, leave]}
+payoffs: 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("at", "whole"),
+    [
+        ("product=tea,2", "tea,2"),
+        ("product=name=tea,price=2", "tea,2"),
+        ("product=name=tea", "tea,1"),
+        ("product=price=3", "soap,3"),
+    ],
+)
+def test_a_record_is_named_as_who_sees_a_part_knows_it(at, whole, tmp_path, capsys):
+    path = tmp_path / "slogans.yaml"
+    path.write_text(SLOGANS, encoding="utf-8")
+    code, out, err = output(capsys, str(path), "--at", at)
+    assert (code, err) == (0, "")
+    assert f"(after: product={whole})" in out
+
+
+def test_a_field_that_has_no_such_value_is_refused(tmp_path, capsys):
+    path = tmp_path / "slogans.yaml"
+    path.write_text(SLOGANS, encoding="utf-8")
+    code, _, err = output(capsys, str(path), "--at", "product=name=tee")
+    assert code == 2
+    assert "`name=tee` is not possible for `product` here" in err

@@ -20,7 +20,7 @@ from gamedsl.diagnostics import Diagnostic, Note, Problems
 from gamedsl.diagnostics.fixes import Edit, Fix
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.edits import delete_entry, set_readers
-from gamedsl.ir.expr import Build, Expr, If, walk
+from gamedsl.ir.expr import Build, Expr, If, Me, walk
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import (
     Binding,
@@ -98,11 +98,14 @@ class Leaks:
         asked = f"whether {names} {'are' if several else 'is'} asked"
         verb = "says" if step.said is not None else "chooses"
         readers |= self._table.own(seat) & ~cause.readers
-        missing = readers & ~cause.readers
+        missing, needs = readers & ~cause.readers, readers
+        if not any(isinstance(part, Me) for part in walk(cause.expr)):  # all read the same there
+            for actor in step.actors:
+                needs |= self._table.own(self._seats.index(actor))
         self._add(
             "GD0440", f"{asked if what == 'is asked' else f'what {names} {what}'} depends on "
             f"{quote(cause.expr)}, which {'they' if several else 'it'} cannot see", cause,
-            missing, needs=readers, why=f"{names} would have to know this",
+            missing, needs=needs, why=f"{names} would have to know this",
             notes=(Note(step.span, f"`{self._seats[seat]}` {verb} {named(step.variable)} here"),),
             condition=whole if what == "is asked" else deciding_test(whole, cause.expr),
             without=None if what == "is asked" else self._without(what, whole, cause.expr),
@@ -130,10 +133,12 @@ class Leaks:
         """Reports a step whose condition is hidden from some who see that it happens."""
         names = self._names(audience & ~cause.readers)
         learned = quote(cause.expr) if cause.expr is condition else f"of {quote(cause.expr)}"
+        told = step.readers.kind == "test"
+        seen = _readers_text(step.readers) if told else f"seen by {self._names(audience)}"
         self._add(
             "GD0442", f"{names} would learn {learned} by seeing {named(step.variable)}",
             cause, audience & ~cause.readers, needs=audience, why="this decides whether it happens",
-            notes=(Note(step.span, f"{named(step.variable)} is seen by {self._names(audience)}"),),
+            notes=(Note(step.span, f"{named(step.variable)} is {seen}"),),
             condition=condition, team=team_of(step, cause, self._ir),
         )  # fmt: skip
 
@@ -381,7 +386,11 @@ def _readers_text(readers: ReadersOf, chosen: bool = False) -> str:
     if readers.kind == "seats":
         return f"seen by {', '.join(readers.seats) or 'nobody'}"
     if readers.kind == "test":
-        return "seen by those of whom a test holds"
+        text = readers.span.text if readers.span is not None else ""
+        short = 0 < len(text) < 40
+        return (
+            f"seen by those that `{text}` names" if short else "seen by those of whom a test holds"
+        )
     return f"seen by {_WORDS[readers.kind]}"
 
 

@@ -90,13 +90,15 @@ _ELSEWHERE = {
 _JUDGES = ("judge", "judges", "referee", "evaluator", "grader")
 
 
-def _section_help(key: Scalar, known: list[str]) -> Help:
-    """Returns the fix of an unknown key: the one that was meant, by its letters or its meaning."""
+def _section_help(key: Scalar, known: list[str], heads: list[str]) -> Help:
+    """Returns the fix of an unknown key: the one that was meant, by its letters or its meaning.
+    `heads` are keys that make the map another thing."""
     name = key.text.lower()
     if name in _JUDGES and "referees" in known and not did_you_mean(name, known):
         return f"who judges acts as a role does: write `referees: [{name}]`, and a step for it"
     meant = _ELSEWHERE.get(name)
-    near = did_you_mean(name, known) or (meant if meant in known and "turns" in known else None)
+    near = did_you_mean(name, [*known, *heads])
+    near = near or (meant if meant in known and "turns" in known else None)
     return respell_key(key.span, near, f"known: {', '.join(known)}")
 
 
@@ -105,7 +107,10 @@ def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problem
     known = list(error.schema["properties"])
     family = error.parent.schema.get("family") if error.parent and not error.relative_path else None
     told: frozenset[str] = frozenset()
+    heads: list[str] = []
     if family is not None:
+        branches = error.parent.validator_value
+        heads = [head for branch in branches for head in tagged_unions.heads_of(branch)]
         told = tagged_unions.misfits(error.schema, error.parent.validator_value, node, problems)
     if family == "effect" and tagged_unions.elsewhere(family, node, problems):
         told |= set(tagged_unions.STEP_HEADS)
@@ -117,7 +122,7 @@ def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problem
             f"unknown key `{name}`",
             each.key.span,
             why=f"not a key of {error.schema.get('says', 'this map')}",
-            help=_section_help(each.key, known),
+            help=_section_help(each.key, known, heads),
         )
 
 
@@ -310,6 +315,8 @@ def _choose_branch(
         fitting = {i: subs for i, subs in fitting.items() if i not in headed}
         if not fitting:
             tagged_unions.no_head(family, branches, node, problems)
+            return
+        if family == "type" and tagged_unions.misspelt_head(branches, node, problems):
             return
     if not fitting:
         _wrong_type(error, node, entry, problems)

@@ -145,6 +145,21 @@ def no_head(family: str, branches: Items[Branch], node: Mapping, problems: Probl
     )
 
 
+def misspelt_head(branches: Items[Branch], node: Mapping, problems: Problems) -> bool:
+    """Report the first key of what is no record, if it is nearly a head; True where it is."""
+    if not node.entries:
+        return False
+    key = node.entries[0].key
+    head = did_you_mean(key.text, [head for branch in branches for head in heads_of(branch)])
+    if head is None:
+        return False
+    problems.add(
+        "GD0101", f"unknown key `{key.text}`", key.span,
+        why="not a key of a type, and what it holds is none", help=respell(key.span, head),
+    )  # fmt: skip
+    return True
+
+
 def elsewhere(family: str, node: Mapping, problems: Problems) -> bool:
     """Report the steps that an action may not have; True where there was one."""
     wrong = [e for e in node.entries if e.key.text in STEP_HEADS and e.key.text not in _EFFECTS]
