@@ -59,11 +59,12 @@ def check_acting_roles(decisions: list[Choose], names: Namespace, problems: Prob
         if role in names.everyone and role not in acting:
             problems.add(
                 "GD0418",
-                f"`{role}` never acts",
+                f"`{role}` never acts" if decisions else "nobody ever acts",
                 span,
                 why="no step is its own",
                 notes=tuple(Note(s.span, f"{', '.join(s.actors[:4])}") for s in decisions[:3]),
                 help="add it to the `role:` of a step, or delete it",
+                cause="" if decisions else "nobody acts",
             )
 
 

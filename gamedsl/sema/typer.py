@@ -282,6 +282,8 @@ class Typer:
             if wrong.errors:
                 self.context.names.leave_out(second.span)
                 return left
+            if isinstance(left.type, Never) or isinstance(right.type, Never):
+                return never(node)
             return ir.Logic(BOOL, node.span, node.op, left, right)
         if node.op in ("is", "is not"):
             return self.kind_test(node)
