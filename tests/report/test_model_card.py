@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import subprocess
+import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import huggingface_hub
@@ -14,13 +16,13 @@ import yaml
 
 import gamedsl
 from gamedsl.api.model_card import reproduce, upload, write_card
-from gamedsl.cli import main
 from gamedsl.diagnostics import Problems
 from gamedsl.errors import UserError
 from gamedsl.recipe.resolve import parse_overrides, read_recipe, resolve
 from gamedsl.runs.saved import open_saved
 from gamedsl.solve import tabulate
 from gamedsl.view.report.run_data import read_run
+from tests.report.hub import Hub, serving
 from tests.report.runs import write_run
 
 TOKEN = "hf_never_to_be_seen"
@@ -91,43 +93,35 @@ def test_plays_are_rows_of_one_shape(run: Path, tmp_path: Path) -> None:
     assert front(tmp_path / "card" / "plays" / "README.md")["configs"][0]["data_files"]
 
 
-class Hub:
-    """Stands in for `huggingface_hub.HfApi`, and notes what it is asked."""
-
-    asked: list[tuple[str, str, str, bool | list[str]]] = []
-
-    def create_repo(self, repo: str, *, repo_type: str, private: bool, exist_ok: bool) -> Any:
-        assert exist_ok
-        self.asked.append(("create", repo, repo_type, private))
-        return SimpleNamespace(repo_id=repo)
-
-    def upload_folder(
-        self, *, folder_path: Path, repo_id: str, repo_type: str, **more: Any
-    ) -> None:
-        self.asked.append(
-            ("upload", repo_id, repo_type, sorted(path.name for path in folder_path.iterdir()))
-        )
+def pushed(run: Path, out: Path, hub: Hub, *more: str) -> subprocess.CompletedProcess[str]:
+    """Runs the command in a process of its own: the client reads the address as it is imported."""
+    command = [sys.executable, "-m", "gamedsl", "push", str(run), "-o", str(out)]
+    settings = {"HF_ENDPOINT": hub.address, "HF_TOKEN": TOKEN, "HF_HUB_DISABLE_TELEMETRY": "1"}
+    return subprocess.run(
+        [*command, "--to", "ann/hunt", *more], env={**os.environ, **settings},
+        capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
 
 
-def test_push_uploads_model_and_plays(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(Hub, "asked", [])
-    monkeypatch.setattr(huggingface_hub, "HfApi", Hub)
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
+def test_push_uploads_model_and_plays(run: Path, tmp_path: Path) -> None:
+    """The Hub's own client sends each file as it is, with the token, which is told nowhere."""
     out = tmp_path / "card"
-    assert main(["push", str(run), "-o", str(out), "--to", "ann/hunt", "--private"]) == 0
-    assert [one[:3] for one in Hub.asked] == [
-        ("create", "ann/hunt", "model"), ("upload", "ann/hunt", "model"),
-        ("create", "ann/hunt-plays", "dataset"), ("upload", "ann/hunt-plays", "dataset"),
+    with serving() as hub:
+        done = pushed(run, out, hub, "--private")
+    assert done.returncode == 0, done.stderr
+    assert [(one["name"], one.get("type", "model")) for one in hub.made] == [
+        ("hunt", "model"), ("hunt-plays", "dataset"),
     ]  # fmt: skip
-    assert Hub.asked[0][3] is True
-    assert "adapters" in Hub.asked[1][3]
-    assert "plays.jsonl" in Hub.asked[3][3]
-    printed = capsys.readouterr()
-    assert TOKEN not in printed.out + printed.err
-    files = [path for path in out.rglob("*") if path.is_file()]
-    assert not any(TOKEN in path.read_text(errors="replace") for path in files)
+    assert all(one.get("private") or one.get("visibility") == "private" for one in hub.made)
+    assert hub.tokens == {f"Bearer {TOKEN}"}
+    for part, name in (("model", "ann/hunt"), ("plays", "ann/hunt-plays")):
+        files = [path for path in (out / part).rglob("*") if path.is_file()]
+        assert hub.files[name] == {
+            path.relative_to(out / part).as_posix(): path.read_bytes() for path in files
+        }
+        assert not any(TOKEN in path.read_text(errors="replace") for path in files)
+    assert f"{hub.address}/ann/hunt" in done.stdout
+    assert TOKEN not in done.stdout + done.stderr
 
 
 def test_upload_needs_a_token(
@@ -139,19 +133,14 @@ def test_upload_needs_a_token(
         upload(tmp_path / "card", "ann/hunt")
 
 
-def test_refusal_of_the_hub_is_told(
-    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def refuse(self: Hub, repo: str, **options: Any) -> Any:
-        raise OSError("403: no right to write")
-
-    monkeypatch.setattr(Hub, "create_repo", refuse)
-    monkeypatch.setattr(huggingface_hub, "HfApi", Hub)
-    monkeypatch.setenv("HF_TOKEN", TOKEN)
-    assert main(["push", str(run), "-o", str(tmp_path / "card"), "--to", "ann/hunt"]) == 1
-    said = capsys.readouterr().err
-    assert "the Hub refuses `ann/hunt`: 403: no right to write" in said
-    assert TOKEN not in said
+def test_refusal_of_the_hub_is_told(run: Path, tmp_path: Path) -> None:
+    with serving(refuse=True) as hub:
+        done = pushed(run, tmp_path / "card", hub)
+    assert done.returncode == 1
+    assert "the Hub refuses `ann/hunt`" in done.stderr
+    assert "403" in done.stderr
+    assert TOKEN not in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_folder_with_other_files_is_refused(run: Path, tmp_path: Path) -> None:
