@@ -361,7 +361,7 @@ class _Writer:
         if _is_range(source):
             return f"a number from {self._say.text(source)}"
         match source:
-            case Build(items=items) if len(items) <= LISTED:
+            case Build(items=items) if len(items) <= LISTED and not _repeats(items):
                 return listed(map(self._say.text, items), "or")
             case If(test=test, then=Build() as then, other=Build() as other):
                 one, rest = self._one_of(then), self._one_of(other)
@@ -1090,6 +1090,12 @@ def _parts_of(source: Expr) -> str:
     """Returns the names of the parts of an argument's values, in brackets."""
     form = parts_of(element_type(source.type))
     return f" ({form})" if form else ""
+
+
+def _repeats(items: tuple[Expr, ...]) -> bool:
+    """Returns whether a list has an item twice, which is then the likelier one."""
+    texts = [item.span.text for item in items]
+    return len(set(texts)) < len(texts)
 
 
 def _is_range(expr: Expr) -> bool:

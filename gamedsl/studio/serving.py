@@ -38,13 +38,28 @@ def serve(
                 f"Other machines can reach {host}. Who has a link can open it, and can read on the "
                 "way what is sent."
             )
-        say(f"gamedsl studio: {address}")
-        say("Ctrl-C ends it.")
-        if show:
-            import webbrowser
 
-            webbrowser.open(address)
+        def tell() -> None:
+            say(f"gamedsl studio: {address}")
+            say("Ctrl-C ends it.")
+            if show:
+                import webbrowser
+
+                webbrowser.open(address)
+
+        server.when_started = tell
         server.run(sockets=[listening])
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it has started: from then on, an interruption ends it."""
+
+    when_started: Callable[[], None] | None = None
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.when_started is not None:
+            self.when_started()
 
 
 @contextmanager
@@ -56,7 +71,7 @@ def opened(
     seconds: float,
     call_files: Sequence[str] = (),
     addresses: Sequence[str] = (),
-) -> Iterator[tuple[uvicorn.Server, socket.socket, str]]:
+) -> Iterator[tuple[_Server, socket.socket, str]]:
     """Yields a server, its socket that listens, and the address with the token. Raises Refused."""
     folders = real_folders(paths)
     files = [str(Path(file).expanduser().resolve()) for file in call_files]
@@ -76,7 +91,7 @@ def opened(
             server_header=False, timeout_graceful_shutdown=1,
             timeout_keep_alive=75,  # people think longer than the five seconds of the default
         )  # fmt: skip
-        yield uvicorn.Server(config), listening, f"{base}/?token={token}"
+        yield _Server(config), listening, f"{base}/?token={token}"
     finally:
         listening.close()
         workers.close()

@@ -68,10 +68,13 @@ def served_until_interrupted(words: list[str]) -> int:
     with subprocess.Popen(
         [word for word in words if word != "--open"], stdout=subprocess.PIPE, text=True
     ) as serving_pages:
-        assert serving_pages.stdout is not None
-        assert "/?token=" in serving_pages.stdout.readline()
-        serving_pages.send_signal(signal.SIGINT)
-        return serving_pages.wait(60) % 130  # the code of what Ctrl-C ended
+        try:
+            assert serving_pages.stdout is not None
+            assert "/?token=" in serving_pages.stdout.readline()
+            serving_pages.send_signal(signal.SIGINT)
+            return serving_pages.wait(60) % 130  # the code of what Ctrl-C ended
+        finally:
+            serving_pages.kill()
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
