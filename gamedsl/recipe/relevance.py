@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set
+from dataclasses import replace
 from typing import Any
 
 from gamedsl.diagnostics import Note
@@ -11,6 +12,7 @@ from gamedsl.frontend.source.edits import delete_entry
 from gamedsl.recipe.conflicts import RecipeCheck
 from gamedsl.recipe.methods import method_spec, table
 from gamedsl.recipe.setting import SettingSpec
+from gamedsl.recipe.table import Recipe, RoleSettings
 
 _SCORED = "is for written replies, and in this game none is written: options are scored"
 _WORDS = "is not for games in words, whose decisions cannot be listed"
@@ -74,10 +76,11 @@ def check_unread(check: RecipeCheck, overrides: Set[str]) -> None:
         if name in rows and not rows[name].fits(_as_read(setting.value))
     }  # fmt: skip
     for name, setting in check.given.items():
-        if name in check.usual or name not in rows:
+        if name in check.usual:
             continue
-        for condition in rows[name].read_if:
-            if condition.decider in wrong or condition.holds(check.recipe):
+        row, recipe = _row_and_recipe(check, name)
+        for condition in row.read_if if row else ():
+            if condition.decider in wrong or condition.holds(recipe):
                 continue
             decided = [key for key in check.given if f"{key}.".startswith(f"{condition.decider}.")]
             if name in overrides or overrides.isdisjoint(decided):
@@ -90,3 +93,16 @@ def check_unread(check: RecipeCheck, overrides: Set[str]) -> None:
                         Note(check.given[key].span, f"`{key}` is set here") for key in decided
                     ),
                 )  # fmt: skip
+                break
+
+
+def _row_and_recipe(check: RecipeCheck, name: str) -> tuple[SettingSpec | None, Recipe]:
+    """Returns the row of a setting, and the recipe that reads it: for `roles.ROLE.SETTING` one
+    whose only model is the role's."""
+    recipe, (head, _, tail) = check.recipe, name.partition(".")
+    if head != "roles":
+        return table().get(name), recipe
+    role, _, own = tail.partition(".")
+    given = next((one for one in recipe.roles if one.role == role), None)
+    model = given.model if given and given.model is not None else recipe.model
+    return RoleSettings.rows().get(own), replace(recipe, model=model, roles=())

@@ -232,17 +232,15 @@ def optional_setting(doc: str, **row: Any) -> Any:
 
 
 def group(
-    *,
+    *read_if: ReadIf,
     closed_only: bool = False,
     closed_because: str = "",
     written_only: bool = False,
-    read_if: ReadIf | None = None,
 ) -> dict[str, Any]:
     """The metadata of a field that holds a group; it applies to every setting in the group."""
-    read = () if read_if is None else (read_if,)
     return {_ROW: {
         "closed_only": closed_only, "closed_because": closed_because,
-        "written_only": written_only, "read_if": read,
+        "written_only": written_only, "read_if": read_if,
     }}  # fmt: skip
 
 

@@ -421,6 +421,10 @@ _HAS_LANGUAGE_MODEL = ReadIf(
     "the name of a language model as `model`",
     attribute="models_named",
 )
+_HAS_ADAPTERS = (
+    ReadIf("finetuning", lambda value: value != "full", "`finetuning: lora`"),
+    ReadIf("model", lambda whole: not whole, "`finetuning: lora`", attribute="whole_by_default"),
+)
 
 
 MODELS = {
@@ -453,7 +457,7 @@ class Recipe:
         "what writes replies in games in words: `hf`, the model that is trained, or `vllm` beside"
         " it",
     )
-    vllm: Vllm = field(metadata=group(read_if=is_one_of("engine", "vllm")))
+    vllm: Vllm = field(metadata=group(is_one_of("engine", "vllm")))
     cluster: str = setting(
         "local",
         "where replies in games in words are written: `local`, in this process; `ray`, by workers"
@@ -515,9 +519,9 @@ class Recipe:
         form="`self`, `pool` or a player to its share",
     )  # fmt: skip
     """Opponents with shares of any sum. Empty: the policy meets itself."""
-    pool: PoolSettings = field(metadata=group(read_if=_MEETS_POOL))
-    budget: Spending = field(metadata=group(read_if=_CALLS_ENDPOINTS))
-    lora: Lora = field(metadata=group(read_if=_HAS_LANGUAGE_MODEL))
+    pool: PoolSettings = field(metadata=group(_MEETS_POOL))
+    budget: Spending = field(metadata=group(_CALLS_ENDPOINTS))
+    lora: Lora = field(metadata=group(_HAS_LANGUAGE_MODEL, *_HAS_ADAPTERS))
     lr: float = setting(0.0002, "learning rate of AdamW", low=0, high=1_000_000, above=True)
     lr_schedule: Literal["constant", "linear", "cosine"] = setting(
         "constant", "how the learning rate falls to zero over the steps"
@@ -667,7 +671,7 @@ class Recipe:
         " that holds it there follows from what is at stake",
         low=0, high=0.9,
     )  # fmt: skip
-    warm_up: WarmUp = field(metadata=group(read_if=is_set("warm_up.expert", "a `warm_up.expert`")))
+    warm_up: WarmUp = field(metadata=group(is_set("warm_up.expert", "a `warm_up.expert`")))
     allow: tuple[Literal["group_std", "rotation", "split"], ...] = setting(
         (), "what is known to move equilibria, and is wanted all the same"
     )
@@ -824,6 +828,12 @@ class Recipe:
     def models_named(self) -> tuple[str, ...]:
         """The run's model, and those that roles have of their own."""
         return (self.model, *(one.model for one in self.roles if one.model is not None))
+
+    @property
+    def whole_by_default(self) -> bool:
+        """Whether all models are trained whole without being told to, as `finetuning: auto` says
+        of `small`."""
+        return self.finetuning is None and set(self.models_named) == {"small"}
 
     def part(self, role: str) -> RoleSettings:
         """The settings of a role in full."""

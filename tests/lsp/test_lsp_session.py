@@ -7,15 +7,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from editing import BASE
 
 pytest.importorskip("pygls")
 
 from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 
-BASE = "game: base\nroles: [ann, bob]\nparams: {price: 3}\nturns:\n" + (
-    "  - {role: all, choose: move, from: [stag, hare]}\npayoffs: price\n"
-)
 GAME = "game: mine\nextends: base\nparams: {extra: 1}\npayoffs: max(pric, extra)\n"
 
 

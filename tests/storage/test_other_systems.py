@@ -29,6 +29,8 @@ for name in (
         delattr(os, name)
 for name in ("SIGALRM", "SIGKILL", "SIGHUP"):
     delattr(signal, name)
+shutil._use_fd_functions = False  # as is decided at import where the system lacks them
+shutil._rmtree_impl = shutil._rmtree_unsafe  # the same from Python 3.14 on
 sys.platform = "win32"
 from unittest.mock import MagicMock
 ctypes.WinDLL = MagicMock()  # kernel32 answers every call, with counters of zero

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from fractions import Fraction
 
 import pytest
@@ -59,7 +60,7 @@ def test_texts_are_read_or_refused_at_places(text: str) -> None:
         ('["\ud800"]', "surrogate", 1, 2),
         (b'{"a":\n "\xff"}', "encoding", 2, 3),
         ("\ufeff{}", "syntax", 1, 1),
-        ('{"a": 1,}', "syntax", 1, 9),
+        ('{"a": 1,}', "syntax", 1, 9 if sys.version_info < (3, 13) else 8),  # at the comma
         ('["a\nb"]', "syntax", 1, 4),
         ("", "syntax", 1, 1),
     ],

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from gamedsl.diagnostics import Problems
+from gamedsl.policies.names import EMBEDDED, fully_trained
 from gamedsl.recipe.methods import METHODS, method_spec, table
 from gamedsl.recipe.resolve import override, parse_overrides, read_recipe, resolve
 from gamedsl.recipe.setting import specs
@@ -93,6 +94,7 @@ def test_settings_that_nothing_reads_are_told(compiled) -> None:
     plain = compiled(DILEMMA)
     given = compiled(DILEMMA + "train: {method: project, project: {eta: [0.5, 0.1]}, games: 64}\n")
     wrong = compiled(DILEMMA + "train: {project: {eta: [0.5, 0.1]}}\n")
+    sized = compiled(DILEMMA + "train: {lora: {rank: 4}}\n")
     for game, texts, unread in (
         (plain, ["clip=0.1"], []),
         (plain, ["clip=0.1", "method=project"], ["0.1"]),
@@ -110,6 +112,20 @@ def test_settings_that_nothing_reads_are_told(compiled) -> None:
         (wrong, [], ["[0.5, 0.1]"]),
         (wrong, ["games=64"], ["[0.5, 0.1]"]),
         (wrong, ["method=magnet"], []),
+        (plain, ["lora.rank=4", "finetuning=full"], ["4"]),
+        (plain, ["lora.rank=4", "model=small"], ["4"]),
+        (plain, ["lora.rank=4", "model=small", "finetuning=lora"], []),
+        (plain, ["lora.rank=4", "model=tabular", "finetuning=full"], ["4", "full"]),
+        (plain, ["roles.row.lora.rank=4", "finetuning=full", "adapters=per_role"], ["4"]),
+        (
+            plain,
+            ["roles.row={lora: {rank: 4}, model: small}", "adapters=per_role"],
+            ["{lora: {rank: 4}, model: small}"],
+        ),
+        (plain, ["roles.row.lora.rank=4", "adapters=per_role"], []),
+        (sized, [], []),
+        (sized, ["model=small"], []),
+        (sized, ["finetuning=full"], []),
     ):
         problems = Problems()
         resolve(game.ir, parse_overrides(texts), problems)
@@ -299,3 +315,10 @@ def test_earlier_names_of_settings_are_read(compiled) -> None:
         group, _, last = name.partition(".")
         saved[group]["floor"] = saved[group].pop(last)
     assert read_recipe(saved) == recipe
+
+
+def test_rule_of_whole_models_is_the_factory_s(compiled) -> None:
+    """The recipe and the factory of policies agree which models are trained whole by default."""
+    for model in (*EMBEDDED, "folder/of_a_model"):
+        recipe = recipe_of(compiled(DILEMMA), model=model)
+        assert recipe.whole_by_default == fully_trained(model, recipe.finetuning)

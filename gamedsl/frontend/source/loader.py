@@ -12,14 +12,15 @@ from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Mapping as MapOf
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
 from gamedsl.diagnostics.fixes import Help, respell
-from gamedsl.diagnostics.model import Problems
+from gamedsl.diagnostics.model import Diagnostic, Problems
 from gamedsl.diagnostics.spans import Source, Span
-from gamedsl.frontend.source.nodes import Mapping, Scalar
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar
 from gamedsl.storage.reader import FileRefused, read_bytes, read_text, resolve
 
 MAX_BYTES = 1 << 20
@@ -31,6 +32,9 @@ a folder of its own."""
 
 _MOST_NEIGHBOURS = 1000
 """Files of a folder among which a misspelt one is looked for."""
+
+_MOST_KEPT = 1 << 15
+"""Characters of a text whose tree is kept."""
 
 _recorded: ContextVar[dict[Path, str] | None] = ContextVar("recorded", default=None)
 _replaced: ContextVar[MapOf[Path, str]] = ContextVar("replaced", default=MappingProxyType({}))
@@ -255,14 +259,22 @@ def _inside(path: Path | str) -> str:
     return f"name a file in it, such as `{display_name(Path(path) / names[0])}`" if names else ""
 
 
-def parse(source: Source, problems: Problems) -> Mapping | None:
-    """The tree of a source, or None with problems."""
+@lru_cache(maxsize=16)
+def _composed(name: str, text: str, folder: Path) -> tuple[Node | None, tuple[Diagnostic, ...]]:
+    """Returns the tree of a text and the problems in it. Most files are read again and again: while
+    an editor checks each keystroke, only the text that it changes is another."""
     from gamedsl.frontend.source.compose import compose
 
-    mine = Problems()
-    root = compose(source, mine)
-    problems.extend(mine.found)
-    if mine.errors or root is None:
+    found = Problems()
+    return compose(Source(name, text, folder), found), tuple(found.found)
+
+
+def parse(source: Source, problems: Problems) -> Mapping | None:
+    """The tree of a source, or None with problems."""
+    kept = _composed if len(source.text) <= _MOST_KEPT else _composed.__wrapped__
+    root, found = kept(source.name, source.text, source.folder)
+    problems.extend(found)
+    if root is None or any(one.severity == "error" for one in found):
         return None
     if not isinstance(root, Mapping):
         problems.add(

@@ -33,6 +33,9 @@ MAX_DEPTH = 80
 MAX_LENGTH = 4096
 """Characters in one expression."""
 
+_MOST_KEPT = 200
+"""Characters of an expression whose parse tree is kept."""
+
 MAX_DIGITS = 100
 """Digits of a number, as in YAML."""
 
@@ -141,6 +144,13 @@ def parse_statements(scalar: Scalar, problems: Problems) -> tuple[ast.Statement,
 _Tree = TypeVar("_Tree")
 
 
+@lru_cache(maxsize=1024)
+def _tree(text: str, start: str) -> Any:
+    """Returns the parse tree of a text, which nobody changes; it has no place in a file. Protocols
+    and extended games are read again and again, and a keystroke changes one text."""
+    return grammar().parse(text, start=start)
+
+
 def _parsed(
     text: str, start: str, build: _Builder, make: Callable[[Any], _Tree], problems: Problems
 ) -> _Tree | None:
@@ -152,7 +162,7 @@ def _parsed(
     from lark.exceptions import UnexpectedInput
 
     try:
-        tree = grammar().parse(text, start=start)
+        tree = (_tree if len(text) <= _MOST_KEPT else _tree.__wrapped__)(text, start)
     except UnexpectedInput as error:
         from gamedsl.frontend.syntax.errors import report
 
