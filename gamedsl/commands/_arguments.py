@@ -1,4 +1,4 @@
-"""Numbers on command lines: each function reads one, or raises what argparse tells people.
+"""Arguments of command lines: each function reads one, or raises what argparse tells people.
 
 Every number has an end: one beyond it is a slip, and is refused before anything is made of its
 size.
@@ -7,6 +7,7 @@ size.
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from functools import partial
 
@@ -64,6 +65,15 @@ def from_zero(text: str) -> float:
     if not 0 <= value <= LARGEST:
         raise argparse.ArgumentTypeError(f"`{_cut(text)}` is no number from 0 to {LARGEST:,}")
     return value
+
+
+def cluster(text: str) -> str:
+    """A Ray cluster: `ray`, or the address of one that is there."""
+    if not re.fullmatch(r"ray(://[\w.:\[\]-]+)?", text):
+        raise argparse.ArgumentTypeError(
+            f"`{_cut(text)}` is neither `ray` nor of the form ray://HOST:PORT"
+        )
+    return text
 
 
 def _number(text: str) -> float:

@@ -28,7 +28,7 @@ from gamedsl.cli import (
     read_params,
     use_colour,
 )
-from gamedsl.commands._arguments import count_to, from_zero, positive, seed, whole_to
+from gamedsl.commands._arguments import cluster, count_to, from_zero, positive, seed, whole_to
 from gamedsl.commands._progress import Tell as Line
 from gamedsl.commands._progress import progress
 from gamedsl.extras import install_command
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gamedsl.evaluate.evaluation import After
     from gamedsl.evaluate.games import Contest, Games
     from gamedsl.evaluate.plan import Plan
-    from gamedsl.evaluate.results import Evaluation, Options
+    from gamedsl.evaluate.results import Evaluation, Options, StartWorkers
     from gamedsl.evaluate.standings import Standings
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
@@ -123,6 +123,12 @@ def _engines(parser: argparse.ArgumentParser) -> None:
     add("--vllm-context", type=count_to(100_000_000), metavar="N",
         help="the most tokens of a prompt and its reply together under vLLM (default: as its run "
         "has it, else as the model has)")  # fmt: skip
+    add("--cluster", type=cluster, metavar="ray|ray://HOST:PORT",
+        help="play the games of pairings side by side by workers of a Ray cluster: one started "
+        "here, or one that is there")  # fmt: skip
+    add("--workers", type=count_to(4096), metavar="N",
+        help="workers of the cluster (default: one for each GPU, or for each core but one)",
+    )  # fmt: skip
 
 
 def _boards(parser: argparse.ArgumentParser) -> None:
@@ -208,6 +214,7 @@ def _evaluate(args: argparse.Namespace) -> int:
     params: dict[str, Any] = read_params(args.param)
     people = _people(args)
     _check_boards(args)
+    workers = _workers(args)
     game = _game(args, people, params)
     if game is None:
         return PROBLEMS
@@ -226,6 +233,7 @@ def _evaluate(args: argparse.Namespace) -> int:
             args.games or (FEW_GAMES if game.ir.in_words else GAMES), args.seed, args.utility,
             args.method, args.search, args.decisions, settings, tell, keeper(args.transcripts),
             _vllm(args, game), report_interrupted=True, thoughts=max(1, args.thoughts),
+            workers=workers,
         )  # fmt: skip
         found = evaluate(game, plan, options, _keeper(args, game, plan, options))
     _keep_exploitability(args, found)
@@ -233,6 +241,24 @@ def _evaluate(args: argparse.Namespace) -> int:
     if isinstance(found.stopped, Interrupted):
         return INTERRUPTED
     return CLEAN if found.stopped is None else PROBLEMS
+
+
+def _workers(args: argparse.Namespace) -> StartWorkers | None:
+    """Returns what starts the workers of a cluster, if they are to play. Raises EvalError."""
+    from gamedsl.evaluate.errors import EvalError
+
+    if args.cluster is None:
+        if args.workers is not None:
+            raise EvalError("`--workers` is about a cluster, and there is none",
+                            "add `--cluster ray`, or leave it out")  # fmt: skip
+        return None
+    if args.engine == "vllm":
+        raise EvalError("`--engine vllm` takes the GPU that workers of a cluster play on",
+                        "leave `--engine` or `--cluster` out")  # fmt: skip
+    from gamedsl.policies.ray_workers import Workers
+
+    address = None if args.cluster == "ray" else args.cluster
+    return lambda opening, kind: Workers(opening, address=address, count=args.workers, kind=kind)
 
 
 def _vllm(args: argparse.Namespace, game: Game) -> dict[str, Any] | None:

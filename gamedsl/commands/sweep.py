@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
+from gamedsl.commands._arguments import cluster
 
 if TYPE_CHECKING:
     from gamedsl.api.sweep import Sweep
@@ -41,7 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="the folder of the sweep (default: runs/sweep-GAME)",
     )  # fmt: skip
     where.add_argument(
-        "--cluster", metavar="ray|ray://HOST:PORT",
+        "--cluster", type=cluster, metavar="ray|ray://HOST:PORT",
         help="train runs side by side on a Ray cluster: one started here, or one that is there",
     )  # fmt: skip
     where.add_argument("--dry-run", action="store_true", help="list the runs, and train none")
@@ -78,7 +79,7 @@ def _run(args: argparse.Namespace) -> int:
     from gamedsl.tables.text import rendered, table_lines
     from gamedsl.view.report.comparison import write_comparison
 
-    address = _address(args.cluster)
+    address = None if args.cluster == "ray" else args.cluster
     folder = args.out or Path("runs") / f"sweep-{Path(args.file).stem}"
     sweep = sweep_of(
         args.file, read_params(args.param), args.settings, _seeds(args.seeds), folder,
@@ -107,15 +108,6 @@ def _list(sweep: Sweep) -> None:
 
 def _say(line: str) -> None:
     print(line, flush=True)
-
-
-def _address(cluster: str | None) -> str | None:
-    """Returns the address of a cluster; None for one that is started here. Raises ValueError."""
-    if cluster is None or cluster == "ray":
-        return None
-    if not re.fullmatch(r"ray://[\w.:\[\]-]+", cluster):
-        raise ValueError(f"`--cluster {cluster}` is neither `ray` nor of the form ray://HOST:PORT")
-    return cluster
 
 
 def _seeds(text: str) -> list[int]:

@@ -235,6 +235,11 @@ class Opener:
         )  # fmt: skip
 
     @property
+    def calls_endpoints(self) -> bool:
+        """Whether an endpoint was opened: a contestant, or a player that a run was trained with."""
+        return bool(self.called) or self._budget.in_use
+
+    @property
     def called(self) -> dict[str, Endpoint]:
         """The endpoints that were opened, by spec."""
         return {

@@ -6,7 +6,8 @@ sampled. Otherwise `games` games are played for each pairing, shared evenly by i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil, hypot
 from statistics import NormalDist
@@ -14,13 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gamedsl.evaluate.contestants import Contestant, Opener, lasting
+from gamedsl.evaluate.contestants import Contestant
 from gamedsl.evaluate.errors import EvalError
 from gamedsl.evaluate.exact import DECISIONS, NODES, ExactGame, Policy, write_out
 from gamedsl.evaluate.games import Contest, Games, Utility, one_sum
 from gamedsl.evaluate.intervals import LEVEL, Estimate, Z, exact
+from gamedsl.evaluate.matches import Matches, as_eval_error
 from gamedsl.evaluate.plan import Plan
-from gamedsl.evaluate.playing import Answerer, Seated, answerer, play_seatings, seeds_of
 from gamedsl.evaluate.results import Evaluation, Exploitability, Options, Spent
 from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.players.base import DrawingPlayer, Player, PlayerError
@@ -34,6 +35,7 @@ from gamedsl.solve.sampled_policy import mean_policy, sampled_exploitability
 from gamedsl.solve.tree import UNLISTED
 
 if TYPE_CHECKING:
+    from gamedsl.evaluate.match_workers import MatchQueue
     from gamedsl.runtime import Game
     from gamedsl.solve.response_search import Progress
 
@@ -65,34 +67,78 @@ class _Bench:
 
     def __init__(self, game: Game, plan: Plan, options: Options) -> None:
         self.game, self.plan, self.options = game, plan, options
-        self.env = game.env(run_seed=options.seed)
-        self.opener = Opener(game, options.seed, options.endpoints, vllm=options.vllm)
+        self.matches = Matches(game, plan, options)
+        self.env, self.opener = self.matches.env, self.matches.opener
         self.players: dict[str, Player] = {
-            one.name: self.opener.open(one) for one in plan.everybody
+            one.name: self.matches.player(one.name) for one in plan.everybody
         }
-        self.referees = {one.name: self.opener.open(one) for one in plan.referees.values()}
+        for referee in plan.referees.values():
+            self.matches.player(referee.name)
         self.whole, self.why_sampled = self._write_out()
         self.tables: dict[tuple[str, str], Policy] = {}
         """Policies by contestant and seat."""
         self.thought: dict[str, Policy] = {}
         """Mean policies of contestants that think."""
-        self.answerers: dict[str, Answerer] = {}
 
     def run(self, after: After) -> Evaluation:
         pairings = self.plan.pairings(self.env.seats)
+        todo = list(self._todo(pairings))
+        with self._workers(pairings, todo) as self.queue:
+            return self._run(pairings, todo, after)
+
+    def _todo(self, pairings: Sequence[Pairing]) -> Iterator[list[Holders]]:
+        """Yields the seatings of each pairing that none before has."""
+        seen: set[Holders] = set()
+        for pairing in pairings:
+            wanted = [one.holders for one in pairing.seatings if one.holders not in seen]
+            seen.update(wanted)
+            yield wanted
+
+    @contextmanager
+    def _workers(
+        self, pairings: Sequence[Pairing], todo: Sequence[Sequence[Holders]]
+    ) -> Iterator[MatchQueue | None]:
+        """Gives the queue of the games that workers play; None where all are played here. Raises
+        EvalError for what workers cannot play."""
+        if self.options.workers is None:
+            yield None
+            return
+        if self.opener.calls_endpoints:
+            raise EvalError(
+                "an endpoint has one budget of calls, and workers of a cluster do not share it",
+                "leave `--cluster` out",
+            )
+        with as_eval_error():
+            sampled = {
+                number: (wanted, self._games(pairing))
+                for number, (pairing, wanted) in enumerate(zip(pairings, todo, strict=True))
+                if wanted and self._exact(wanted) is None
+            }
+        if not sampled:
+            yield None
+            return
+        from gamedsl.evaluate.match_workers import MatchOpening, MatchQueue, MatchWorker
+
+        opening = MatchOpening.of(self.game, self.plan, self.options)
+        self.options.tell("starting workers", 0, 0)
+        workers = self.options.workers(opening, MatchWorker)
+        try:
+            yield MatchQueue(workers, sampled)
+        finally:
+            workers.close()
+
+    def _run(
+        self, pairings: tuple[Pairing, ...], todo: Sequence[list[Holders]], after: After
+    ) -> Evaluation:
         played: dict[Holders, Games] = {}
         stopped = None
-        for number, pairing in enumerate(pairings):
-            wanted = [s.holders for s in pairing.seatings if s.holders not in played]
+        for number, (pairing, wanted) in enumerate(zip(pairings, todo, strict=True)):
             try:
                 if wanted and stopped is None:
-                    found, stopped = self._play(pairing, wanted, number, len(pairings))
+                    with as_eval_error():
+                        found, stopped = self._play(pairing, wanted, number, len(pairings))
                     played |= {games.holders: games for games in found}
                     after(found, self._contest(played.values()))
-            except PlayerError as error:
-                raise EvalError(error.message, error.help) from error
-            except PolicyError as error:
-                raise EvalError(str(error), "solve the whole game, or sample") from error
             except Interrupted as error:
                 stopped = error
                 if not played:
@@ -205,12 +251,9 @@ class _Bench:
         self, pairing: Pairing, wanted: Sequence[Holders], number: int, count: int
     ) -> tuple[list[Games], EndpointError | None]:
         """The games of some seatings of a pairing."""
-        if self.whole is not None and self.options.method != "sampled":
-            tables = [self._tables(holders) for holders in wanted]
-            known = [found for found in tables if found is not None]
-            if len(known) == len(wanted):
-                return [self.whole.games(*one) for one in zip(wanted, known, strict=True)], None
-        games = ceil(self.options.games / len(pairing.seatings))
+        if self.whole is not None and (tables := self._exact(wanted)) is not None:
+            return [self.whole.games(*one) for one in zip(wanted, tables, strict=True)], None
+        games = self._games(pairing)
         total, done = games * len(wanted), 0
         what = " – ".join(dict.fromkeys(filter(None, (pairing.focal, pairing.background))))
 
@@ -220,31 +263,30 @@ class _Bench:
             self.options.tell(f"{number + 1}/{count} {what}", done, total)
 
         progress(0)
-        seated = [self._table(holders) for holders in wanted]
-        seeds = seeds_of(self.options.seed, games)
-        return play_seatings(
-            self.env, seated, seeds, progress, self.options.keep,
-            report_interrupted=self.options.report_interrupted,
-        )  # fmt: skip
+        if self.queue is None:
+            return self.matches.play(wanted, games, progress, self.options.keep)
+        try:
+            found = self.queue.played(number)
+        except KeyboardInterrupt:
+            if not self.options.report_interrupted:
+                raise
+            raise Interrupted from None
+        for holders, records in found.kept:
+            self.options.keep(holders, records)
+        progress(total)
+        return list(found.games), None
 
-    def _table(self, holders: Holders) -> Seated:
-        """Returns the seating, referees included; a contestant in several seats answers for all."""
-        who = dict(zip(self.env.seats, holders, strict=True))
-        who |= {seat: one.name for seat, one in self.plan.referees.items()}
-        answerers = {name: self._answerer(name) for name in set(who.values())}
-        return Seated(holders, who, {seat: answerers[name] for seat, name in who.items()})
+    def _games(self, pairing: Pairing) -> int:
+        """Returns the games of each seating of a pairing."""
+        return ceil(self.options.games / len(pairing.seatings))
 
-    def _answerer(self, name: str) -> Answerer:
-        """Returns the answerer of a contestant: at one table if it acts by itself, else at all."""
-        if name in self.answerers:
-            return self.answerers[name]
-        player = (self.players | self.referees)[name]
-        if lasting(player):
-            self.answerers[name] = answerer(player, self.game.ir.labels_last)
-            return self.answerers[name]
-        everybody = (*self.plan.everybody, *self.plan.referees.values())
-        one = next(one for one in everybody if one.name == name)
-        return answerer(self.opener.open(one), self.game.ir.labels_last)
+    def _exact(self, wanted: Sequence[Holders]) -> list[list[Policy]] | None:
+        """Returns the policies of all seats in each seating; None where games are played."""
+        if self.options.method == "sampled":
+            return None
+        tables = [self._tables(holders) for holders in wanted]
+        known = [found for found in tables if found is not None]
+        return known if len(known) == len(wanted) else None
 
     def _exploitability(self, one: Contestant) -> Exploitability:
         player = self.players[one.name]

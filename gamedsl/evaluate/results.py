@@ -16,12 +16,16 @@ from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.policies.endpoint import EndpointError, EndpointSettings
 
 if TYPE_CHECKING:
+    from gamedsl.policies.ray_workers import Workers
     from gamedsl.runtime import Game
 
 Tell = Callable[[str, int, int], None]
 """Receives the name of a task, the amount done, and the total (0 if unknown)."""
 
 Method = Literal["auto", "exact", "sampled"]
+
+StartWorkers = Callable[[Callable[[], Any], type], "Workers"]
+"""Starts workers of a kind, each made by what the first argument opens in its process."""
 
 
 def silent(what: str, done: int, total: int) -> None:
@@ -49,6 +53,8 @@ class Options:
     report_interrupted: bool = False
     """Whether Ctrl-C ends the evaluation with what was finished. Else it raises
     KeyboardInterrupt."""
+    workers: StartWorkers | None = None
+    """Starts the workers that play the games; None plays them here."""
     thoughts: int = 32
     """Thoughts drawn at each decision, of models that think, where `decisions` are asked for."""
 

@@ -43,6 +43,15 @@ class ChunkedPolicy(ABC):
         """Adapters that may be asked, and are neither listed nor trained."""
         return ()
 
+    @property
+    @abstractmethod
+    def keeps_for_step(self) -> bool:
+        """Whether what frozen layers give for a prompt is kept until `end_step`."""
+
+    @abstractmethod
+    def end_step(self) -> None:
+        """Drops what is kept for a training step alone."""
+
     def encode(self, query: Query) -> Encoded:
         """Token ids of `query`, cached. Raises ValueError for unusable labels."""
         return self.tokenizer.encode(query)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gamedsl.collector import collector_paused
 from gamedsl.policies.base import Notify, Policy, TokenCounter, silent
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 TRUNK_TOKENS = 65_536
 """Prompts whose frozen part is kept from pass to pass, in tokens."""
+Trunk = Literal["run", "step", "never"]
 
 
 class LoraShape(Protocol):
@@ -58,7 +59,7 @@ class PolicyOptions:
     kv_cache: GiB of keys and values kept, by model or (under None) for all others; for those
     without, by the memory that is free.
     pass_tokens: the most distinct tokens of a pass; None leaves it to the policy.
-    keeps_trunk: whether the frozen part of prompts is cached from pass to pass.
+    trunk: how long the frozen part of prompts is cached.
     useful: whether adapters of a rank above the width of every layer are refused.
     group: the processes that share the work; None where there is one.
     shards: whether they share the frozen weights, too.
@@ -73,7 +74,7 @@ class PolicyOptions:
     kv_cache: Mapping[str | None, float] = field(default_factory=dict)
     pass_tokens: int | None = None
     recompute: Recompute = "auto"
-    keeps_trunk: bool = True
+    trunk: Trunk = "run"
     useful: bool = False
     group: ProcessGroup | None = None
     shards: bool = False
@@ -144,8 +145,8 @@ def _open_model(
 
     if options.shards:
         common["share_weights"] = options.group
-    trunk_tokens = TRUNK_TOKENS if options.keeps_trunk else 0
-    return HFPolicy(model, adapters, trunk_tokens=trunk_tokens, **common)
+    common["trunk_tokens"] = 0 if options.trunk == "never" else TRUNK_TOKENS
+    return HFPolicy(model, adapters, trunk_lasts=options.trunk == "run", **common)
 
 
 def _lora(shape: LoraShape | None, *, useful: bool = False) -> LoraSpec:

@@ -134,6 +134,13 @@ class FullPolicy(ChunkedPolicy):
         )  # fmt: skip
 
     @property
+    def keeps_for_step(self) -> bool:
+        return False
+
+    def end_step(self) -> None:
+        pass
+
+    @property
     def adapters(self) -> tuple[str, ...]:
         return tuple(self._models)
 

@@ -70,6 +70,7 @@ class HFPolicy(ChunkedPolicy):
         max_tokens: int | None = None,
         recompute: Recompute = "auto",
         trunk_tokens: int = 65_536,
+        trunk_lasts: bool = True,
         kv_bytes: int | None = None,
         models: int = 1,
         share_weights: ProcessGroup | None = None,
@@ -84,6 +85,7 @@ class HFPolicy(ChunkedPolicy):
         the adapted layers' inputs for the backward pass, or (auto) where a pass needs it.
         trunk_tokens: prefixes whose trunk
         output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
+        trunk_lasts: keep them beyond `end_step`.
         kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
         None is a share of the memory that is free (see `kv_room`), with `models` that share it.
         share_weights: processes that each keep a part of the base weights (see `sharding`); no
@@ -116,7 +118,8 @@ class HFPolicy(ChunkedPolicy):
         self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens = self.activations.pass_tokens
         self.most_rows = _HEAD_ELEMENTS // self._network.vocabulary
-        self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens)
+        self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens, lasts=trunk_lasts)
+        self._trunk_lasts = trunk_lasts
         self._check_head()
         self.packing = self._choose_packing(packing, use_trunk=trunk_tokens > 0, notify=notify)
         self.kv_bytes = kv_bytes or int(kv_room(self.device, models=models) * GIB)
@@ -214,6 +217,14 @@ class HFPolicy(ChunkedPolicy):
         """Drop the keys and values kept from replies. An adapter's are dropped anyway where its
         weights were written to; a run that must resume to the last bit forgets at each step."""
         self._writer.forget(adapter)
+
+    def end_step(self) -> None:
+        if not self._trunk_lasts:
+            self._trunk.forget()
+
+    @property
+    def keeps_for_step(self) -> bool:
+        return self._network.is_cut and not self._trunk_lasts
 
     def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
         """The trainable tensors of one adapter, or of all. Raises KeyError."""

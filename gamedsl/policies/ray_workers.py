@@ -225,21 +225,23 @@ def require_few(losses: int) -> None:
 
 
 class Workers:
-    """The workers of one policy on a Ray cluster."""
+    """Workers on a Ray cluster, which write for one policy, or are of another `kind`."""
 
     def __init__(
-        self, opening: Callable[[], Policy], *, address: str | None, count: int | None
-    ) -> None:
-        """opening: opens the policy of a worker, in its process. address: of a cluster that is
-        there, `ray://HOST:PORT`; None starts one here. count: of workers; None is one for each GPU
-        of the cluster, or for each processor core but one. Raises ModelError."""
+        self, opening: Callable[[], Any], *, address: str | None, count: int | None,
+        kind: type = Writer,
+    ) -> None:  # fmt: skip
+        """opening: opens the policy of a worker, or what else its kind is made of, in its process.
+        address: of a cluster that is there, `ray://HOST:PORT`; None starts one here. count: of
+        workers; None is one for each GPU of the cluster, or for each processor core but one. Raises
+        ModelError."""
         self._ray = ray = started(address)
         resources: dict[str, float] = ray.cluster_resources()
         gpus = int(resources.get("GPU", 0))
         self.count = count or gpus or max(1, int(resources.get("CPU", 1)) - 1)
         # A lost worker is made anew: calls of an actor that Ray restarts fail until it is there.
-        kind = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(Writer)
-        self._made: Callable[[], Any] = lambda: kind.remote(opening)
+        actor = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(kind)
+        self._made: Callable[[], Any] = lambda: actor.remote(opening)
         self._actors = [self._made() for _ in range(self.count)]
         self._weights: Any = None
         self.session = -1
@@ -254,11 +256,15 @@ class Workers:
         self, worker: int, session: int, version: int, requests: Sequence[tuple[int, Request]]
     ) -> Any:
         """Asks a worker; returns what `wait` waits for."""
-        return self._actors[worker].write.remote(session, version, self._weights, list(requests))
+        return self.ask(worker, "write", session, version, self._weights, list(requests))
 
     def score(self, worker: int, version: int, queries: Sequence[Query]) -> Any:
         """Has a worker score options; returns what `wait` waits for."""
-        return self._actors[worker].score.remote(version, self._weights, list(queries))
+        return self.ask(worker, "score", version, self._weights, list(queries))
+
+    def ask(self, worker: int, method: str, *given: Any) -> Any:
+        """Calls a method of a worker; returns what `wait` waits for."""
+        return getattr(self._actors[worker], method).remote(*given)
 
     def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
         """Returns what workers gave back, by worker, once one has; None of a worker that ended.

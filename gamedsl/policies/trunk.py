@@ -1,7 +1,8 @@
 """Keeps the trunk's output for every token prefix seen, since training never changes it.
 
 The trunk lies below the first adapted layer, so its output depends on the token prefix alone: not
-on the adapter, not on the step. A step whose prompts were all seen before runs no trunk layer.
+on the adapter, not on the step. A step whose prompts were all seen before runs no trunk layer, nor
+does the update of a step whose games have just been played.
 
 Shape letters: N nodes of the tree asked for, C kept prefixes, D hidden size.
 """
@@ -20,10 +21,19 @@ _ROOT = -1
 
 
 class TrunkCache:
-    """Trunk outputs by token prefix; forgets everything when more than `limit` would be kept."""
+    """Trunk outputs by token prefix, at most `limit`. Where more would be kept, it forgets
+    everything if `lasts`; else it keeps what it has until it is told to forget, so that what is
+    kept depends on the passes since then alone."""
 
-    def __init__(self, network: Network, limit: int, max_tokens: int) -> None:
+    def __init__(
+        self, network: Network, limit: int, max_tokens: int, *, lasts: bool = True
+    ) -> None:
         self._network, self._limit, self._max_tokens = network, limit, max_tokens
+        self._lasts = lasts
+        self.forget()
+
+    def forget(self) -> None:
+        """Drops everything."""
         self._id_of: dict[tuple[int, int], int] = {}  # (parent's id, token) -> id
         self._state_CD: torch.Tensor | None = None
 
@@ -32,9 +42,12 @@ class TrunkCache:
 
     def states(self, tree: Tree) -> torch.Tensor:
         """The tree's hidden states [N, D] at the cut; computes those not kept."""
-        if len(self._id_of) + len(tree) > max(self._limit, len(tree)):
-            self._id_of, self._state_CD = {}, None
-        missing = self._missing(tree)
+        missing, count = self._missing(tree)
+        if len(self) + count > self._limit:
+            if not self._lasts:
+                return self._run(tree)
+            self.forget()
+            missing, _ = self._missing(tree)
         if missing:
             self._compute(missing)
         assert self._state_CD is not None
@@ -48,11 +61,13 @@ class TrunkCache:
             path.append(self._id_of[path[-1] if path else _ROOT, token])
             yield path[-1]
 
-    def _missing(self, tree: Tree) -> list[tuple[int, ...]]:
-        """Token sequences, root to leaf, of the branches with a prefix that is not kept."""
+    def _missing(self, tree: Tree) -> tuple[list[tuple[int, ...]], int]:
+        """Token sequences, root to leaf, of the branches with a prefix that is not kept, and how
+        many such prefixes there are."""
         tokens: list[int] = []
         path: list[int | None] = []
         found: list[tuple[int, ...]] = []
+        count = 0
         nodes = zip(tree.token_N.tolist(), tree.depth_N.tolist(), tree.stop_N.tolist(), strict=True)
         for node, (token, depth, stop) in enumerate(nodes):
             del path[depth:], tokens[depth:]
@@ -60,9 +75,10 @@ class TrunkCache:
             known = None if parent is None else self._id_of.get((parent, token))
             path.append(known)
             tokens.append(token)
+            count += known is None
             if known is None and stop == node + 1:
                 found.append(tuple(tokens))
-        return found
+        return found, count
 
     def _compute(self, sequences: list[tuple[int, ...]]) -> None:
         """Run the trunk over `sequences` and keep what is new."""
@@ -70,12 +86,14 @@ class TrunkCache:
         queries = [("", Encoded(sequence, ((0,),))) for sequence in sorted(set(sequences))]
         for group in chunks(queries, self._max_tokens):
             tree = pack([queries[index] for index in group])
-            device = self._network.device
-            with torch.no_grad():
-                hidden_ND = self._network.trunk(
-                    tree.token_N[None].to(device), tree, tree.depth_N[None].to(device)
-                )[0]
-            self._keep(tree, hidden_ND)
+            self._keep(tree, self._run(tree))
+
+    @torch.no_grad()
+    def _run(self, tree: Tree) -> torch.Tensor:
+        """The trunk's output [N, D] for a tree."""
+        device = self._network.device
+        token_BS, depth_BS = tree.token_N[None].to(device), tree.depth_N[None].to(device)
+        return self._network.trunk(token_BS, tree, depth_BS)[0]
 
     def _keep(self, tree: Tree, hidden_ND: torch.Tensor) -> None:
         path: list[int] = []

@@ -68,8 +68,8 @@ _REPLAYED = 8
 PAYS = 1.3
 """How much faster another number format must multiply to be advised."""
 
-_PASSES = 3
-"""A step's forward and backward, in forward passes."""
+_UPDATE = 2
+"""An update's forward and backward, in forward passes."""
 
 
 def dry_run(
@@ -110,14 +110,18 @@ def _dry_run(
     share = min(1.0, _PLAYED / recipe.games) if called else 1.0
     played = round(recipe.games * share)
     part = replace(recipe, games=played, group_size=min(recipe.group_size, played))
+    models = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
     for _ in range(1 if called else 2):  # the first pass also warms up
         scorer.forget()
+        for one in models:
+            one.end_step()
         started = time.perf_counter()
         batch = play(env, Bundles(scorer, metrics.queries), part, 1, seating, rows)
         seconds.append(time.perf_counter() - started)
 
     trained = _size(policy)
-    step = _PASSES * seconds[-1] * recipe.inner_steps / share
+    updates = recipe.inner_steps * _UPDATE * _trained_share(models)
+    step = (1 + updates) * seconds[-1] / share
     replayed = []
     if recipe.credit in ("difference", "counterfactual"):
         courses, took = Replays(recipe, scorer, seating).estimate(batch, _REPLAYED)
@@ -172,7 +176,7 @@ def _in_words(
     played = min(recipe.group_size, _PLAYED)
     group, rows = replace(recipe, games=played, group_size=played), row_sampler(game, recipe)
     batch = play(env, Sessions(policy), group, 1, seating, rows)
-    step = (1 + _PASSES) * (time.perf_counter() - started) * recipe.games / played
+    step = (2 + _UPDATE) * (time.perf_counter() - started) * recipe.games / played
     said = [sample for _, sample in batch.samples]
     written = [one.written for one in said if one.written is not None]
     tokens = sum(len(reply.reply_ids) for reply in written)
@@ -214,6 +218,15 @@ def _in_words(
         head = f"━━ {one.seat} · {one.step}{why} ━━"
         shown.append([head, *batch.text(one).split("\n")])
     return facts, shown
+
+
+def _trained_share(models: Sequence[ChunkedPolicy]) -> float:
+    """Returns the share of a pass over new prompts that an update computes: what frozen layers
+    gave may be kept from the games."""
+    sizes = [(one.size, one.keeps_for_step) for one in models]
+    whole = sum(size.trunk + size.crown for size, _ in sizes)
+    updated = sum(size.crown + (0 if kept else size.trunk) for size, kept in sizes)
+    return updated / whole if whole else 1.0
 
 
 def _rooms(policy: Policy, context: Context) -> str:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from gamedsl.extras import install_command
 from gamedsl.ir.game import GameIR
 from gamedsl.policies import factory
-from gamedsl.policies.factory import PolicyOptions
+from gamedsl.policies.factory import PolicyOptions, Trunk
 from gamedsl.policies.names import NO_LANGUAGE, vllm_install
 from gamedsl.prompting.labels import draw_labels
 from gamedsl.prompting.tokenizers import together
@@ -90,11 +90,8 @@ def open_policy(
     """Load the models with fresh adapters. Raises gamedsl.policies.errors.ModelError, and
     TrainError where models cannot play together.
 
-    The frozen part of prompts is kept from step to step only where all prompts are known from the
-    start. Elsewhere what is kept would depend on where the run was last resumed, and with the
-    packing of a pass its last bits. A run that is not `fresh` may have adapters of a rank that an
-    older version allowed. `rooms` is what `kv_rooms` said of it when it began. The processes of a
-    `group` share its work.
+    A run that is not `fresh` may have adapters of a rank that an older version allowed. `rooms` is
+    what `kv_rooms` said of it when it began. The processes of a `group` share its work.
     """
     kept: dict[str | None, float] = {}
     kept.update(rooms or {})
@@ -110,7 +107,7 @@ def open_policy(
         kv_cache=kept,
         pass_tokens=recipe.pass_tokens,
         recompute=recipe.recompute,
-        keeps_trunk=_prompts_last(game, recipe),
+        trunk=_trunk(game, recipe),
         useful=fresh,
         group=group,
         shards=recipe.shard,
@@ -156,10 +153,13 @@ def close(policy: Policy) -> None:
         workers.close()
 
 
-def _prompts_last(game: Game, recipe: Recipe) -> bool:
-    """Whether a language model reads the same prompts at every step, known from the start."""
+def _trunk(game: Game, recipe: Recipe) -> Trunk:
+    """Returns how long a language model keeps the frozen part of prompts: from step to step only
+    where it reads the same prompts at every step, known from the start. Elsewhere what is kept
+    would depend on where the run was last resumed, and with the packing of a pass its last bits.
+    There it is kept from the games of a step to their update."""
     from gamedsl.training.information_sets import decisions_of
 
     if recipe.in_words(game.ir) or NO_LANGUAGE.issuperset(recipe.models(game.ir).values()):
-        return False
-    return decisions_of(game.env(), recipe.seed) is not None
+        return "never"
+    return "step" if decisions_of(game.env(), recipe.seed) is None else "run"

@@ -321,6 +321,7 @@ class Training:
             self.run.rewind(None)
             if not self._warm_up(notify, asked_to_stop):
                 return False
+            self.learner.forget()  # as a run that is resumed here
             first = reference_of(policy, self.recipe) if self.recipe.kl else {}
         self.learner = replace(self.learner, reference=Reference(policy, first))
         known = () if self.metrics is None else self.metrics.queries

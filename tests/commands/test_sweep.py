@@ -104,7 +104,7 @@ def test_problems_come_before_training(game_file: str, capsys: pytest.CaptureFix
         (("--seeds", "1,0..2"), "named twice"),
         (("--set", "lr"), "--set lr"),
         (("--set", "lr=0.1,0.1"), "named twice"),
-        (("--cluster", "moon"), "--cluster moon"),
+        (("--cluster", "moon"), "argument --cluster: `moon` is neither"),
     ],
 )
 def test_requests_that_cannot_be_meant(

@@ -232,6 +232,51 @@ def test_the_trunk_cache_is_bounded() -> None:
         assert len(policy._trunk) <= 150
 
 
+def _counted(policy: HFPolicy) -> list[int]:
+    """Returns a list that gets the tokens of each pass of the trunk from now on."""
+    tokens: list[int] = []
+    trunk = policy._network.trunk
+    policy._network.trunk = lambda *args: tokens.append(args[0].shape[1]) or trunk(*args)
+    return tokens
+
+
+def test_a_trunk_kept_for_a_step_is_run_once_in_it() -> None:
+    """The update reads what the frozen layers gave while games were played, wave by wave, and the
+    next step computes it anew."""
+    policy = _policy(LoraSpec(4, 8, layers=2), trunk_lasts=False)
+    plain = _policy(LoraSpec(4, 8, layers=2), trunk_tokens=0)
+    assert (policy.keeps_for_step, plain.keeps_for_step) == (True, False)
+    tokens = _counted(policy)
+    for wave in (QUERIES[:2], QUERIES[2:]):
+        _assert_close(policy.log_probs(wave), plain.log_probs(wave))
+    played = len(tokens)
+    ours, theirs = (
+        _gradients(one, lambda p: p.backward(QUERIES, _weights())) for one in (policy, plain)
+    )
+    _assert_close(ours, theirs, 1e-4)
+    assert played == len(tokens) == 2
+    policy.end_step()
+    policy.log_probs(QUERIES)
+    assert len(tokens) == 3
+
+
+def test_a_trunk_kept_for_a_step_keeps_what_came_first() -> None:
+    """What is kept does not depend on passes after those that filled it, so a run that is resumed
+    gives the same bits; what finds no room is computed for its pass alone."""
+    policy = _policy(LoraSpec(4, 8, layers=2), trunk_lasts=False, trunk_tokens=150)
+    plain = _policy(LoraSpec(4, 8, layers=2), trunk_tokens=0)
+    first, others = _query("hunter", "Fog"), [_query("hunter", f"{n} times") for n in range(12)]
+    tokens = _counted(policy)
+    for query in (first, *others):
+        _assert_close(policy.log_probs([query]), plain.log_probs([query]))
+    assert 100 < len(policy._trunk) <= 150
+    runs = len(tokens)
+    policy.log_probs([first])
+    assert len(tokens) == runs
+    policy.log_probs([others[-1]])
+    assert len(tokens) == runs + 1
+
+
 def test_adapter_initialisation_depends_on_seed_and_name() -> None:
     one, two = HFPolicy("tiny", ("a", "b"), seed=7), HFPolicy("tiny", ("b",), seed=7)
     a, b = one.adapter_state("a"), one.adapter_state("b")

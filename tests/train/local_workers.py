@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.factory import PolicyOptions, open_policy
-from gamedsl.policies.generation import Request, Writing
+from gamedsl.policies.generation import Writing
 from gamedsl.policies.ray_workers import Workers, Writer
 from gamedsl.prompting.tokenizers import together
 from gamedsl.training.sessions import writer
@@ -24,32 +23,29 @@ class LocalWorkers(Workers):
     numbers of calls at which the worker is lost."""
 
     def __init__(
-        self, count: int, ends: Sequence[int] = (), opening: Callable[[], Policy] = tiny_policy
-    ) -> None:
+        self, count: int, ends: Sequence[int] = (), opening: Callable[[], Any] = tiny_policy,
+        kind: type = Writer,
+    ) -> None:  # fmt: skip
         self.count, self.session, self.lost, self.closed = count, -1, 0, False
-        self._opening = opening
-        self._writers = [Writer(opening) for _ in range(count)]
+        self._new = lambda: kind(opening)
+        self._here = [self._new() for _ in range(count)]
         self._ends, self._calls = set(ends), 0
-        self.weights: dict[str, Any] = {}
+        self._weights: dict[str, Any] = {}
 
     def send(self, version: int, weights: dict[str, Any]) -> None:
-        self.weights = weights
+        self._weights = weights
 
-    def write(
-        self, worker: int, session: int, version: int, requests: Sequence[tuple[int, Request]]
-    ) -> Any:
-        weights = self.weights
-        return lambda one: one.write(session, version, weights, requests)
+    def ask(self, worker: int, method: str, *given: Any) -> Any:
+        return lambda one: getattr(one, method)(*given)
 
-    def score(self, worker: int, version: int, queries: Sequence[Query]) -> Any:
-        weights = self.weights
-        return lambda one: one.score(version, weights, queries)
+    def close(self) -> None:
+        self.closed = True
 
     def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
         worker, answer = next(iter(asked.items()))
         self._calls += 1
         if self._calls in self._ends:
             self.lost += 1
-            self._writers[worker] = Writer(self._opening)
+            self._here[worker] = self._new()
             return {worker: None}
-        return {worker: answer(self._writers[worker])}
+        return {worker: answer(self._here[worker])}

@@ -93,14 +93,14 @@ def test_new_weights_are_sent_once_and_used() -> None:
     own, workers = tiny_policy(), LocalWorkers(2)
     policy = RayPolicy(own, workers)
     before = policy.generate(_requests())
-    kept = workers.weights
+    kept = workers._weights
     policy.generate(_requests())
-    assert workers.weights is kept
+    assert workers._weights is kept
     with torch.no_grad():
         for parameter in own.parameters():
             parameter.add_(0.3)
     after = policy.generate(_requests())
-    assert workers.weights is not kept
+    assert workers._weights is not kept
     _check_alike(dict(enumerate(after)), dict(enumerate(own.generate(_requests()))))
     assert [one.reply_ids for one in after] != [one.reply_ids for one in before]
 

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 
 from gamedsl.policies.base import Policy, Query
+from gamedsl.policies.chunk_scoring import ChunkedPolicy
+from gamedsl.policies.handed_on import bare
+from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
 from gamedsl.training.estimators import Experience
 from gamedsl.training.optimizer import learning_rate, set_lr
@@ -62,6 +65,9 @@ class Learner:
         """Drops what was computed before, and kept, so that the last bits of later passes do not
         depend on where a run was resumed."""
         self.scorer.forget()
+        for model in map(bare, models_of(self.policy)):
+            if isinstance(model, ChunkedPolicy):
+                model.end_step()
         if self.written:
             writer(self.policy).forget()
 

@@ -1,0 +1,124 @@
+"""Games of an evaluation, played by workers of a Ray cluster.
+
+A pairing's games hang on nothing but the plan and the seed, so they are the same wherever they are
+played. A worker opens the players of a pairing when it is first asked for it. What a lost worker
+was to play is played by another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from gamedsl.calls.files import allow_calls, allowed_calls
+from gamedsl.evaluate.errors import EvalError
+from gamedsl.evaluate.games import Games
+from gamedsl.evaluate.matches import Matches, as_eval_error
+from gamedsl.evaluate.plan import Plan
+from gamedsl.evaluate.results import Options, silent
+from gamedsl.evaluate.seating import Holders
+from gamedsl.policies.ray_workers import Workers, require_few
+
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+
+_Records = Sequence[dict[str, Any]]
+
+
+class Played(NamedTuple):
+    """The games of some seatings, with the transcripts of each, in order; or the fact and the help
+    of what went wrong."""
+
+    games: Sequence[Games] = ()
+    kept: Sequence[tuple[Holders, _Records]] = ()
+    failure: tuple[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class MatchOpening:
+    """Opens the matches of a plan in the process of a worker. `calls` are the files of functions
+    that the game may call."""
+
+    game: Game
+    plan: Plan
+    options: Options
+    calls: tuple[str, ...]
+
+    @classmethod
+    def of(cls, game: Game, plan: Plan, options: Options) -> MatchOpening:
+        told = replace(options, tell=silent, keep=_nothing, report_interrupted=False)
+        return cls(game, plan, told, tuple(str(one.path) for one in allowed_calls()))
+
+    def __call__(self) -> Matches:
+        known = {str(one.path) for one in allowed_calls()}
+        for file in self.calls:
+            if file not in known:
+                allow_calls(file)
+        return Matches(self.game, self.plan, self.options)
+
+
+class MatchWorker:
+    """The part of a worker that knows no Ray."""
+
+    def __init__(self, opening: MatchOpening) -> None:
+        self._matches = opening()
+
+    def play(self, wanted: Sequence[Holders], games: int) -> Played:
+        """Plays so many games in each seating."""
+        kept: list[tuple[Holders, _Records]] = []
+        try:
+            with as_eval_error():
+                found, _ = self._matches.play(
+                    wanted, games, keep=lambda holders, records: kept.append((holders, records))
+                )
+        except EvalError as error:
+            return Played(failure=(error.fact, error.help))
+        return Played(found, kept)
+
+
+class MatchQueue:
+    """Has workers play seatings, and gives what they played in any order."""
+
+    def __init__(
+        self, workers: Workers, wanted: Mapping[int, tuple[Sequence[Holders], int]]
+    ) -> None:
+        """wanted: seatings that are played together, and the games of each, by number."""
+        self._workers, self._wanted = workers, wanted
+        self._waiting = sorted(wanted, reverse=True)
+        self._asked: dict[int, Any] = {}
+        self._number: dict[int, int] = {}
+        self._found: dict[int, Played] = {}
+        self._losses = 0
+
+    def played(self, number: int) -> Played:
+        """Waits for the seatings of that number. Raises EvalError, and ModelError where workers
+        keep ending."""
+        while number not in self._found:
+            self._ask()
+            for worker, found in self._workers.wait(self._asked).items():
+                del self._asked[worker]
+                if found is None:
+                    self._losses += 1
+                    require_few(self._losses)
+                    self._waiting.append(self._number[worker])
+                else:
+                    self._losses = 0
+                    self._found[self._number[worker]] = found
+        found = self._found.pop(number)
+        if found.failure is not None:
+            raise EvalError(*found.failure)
+        return found
+
+    def _ask(self) -> None:
+        """Gives work to all workers that have none."""
+        for worker in range(self._workers.count):
+            if worker not in self._asked and self._waiting:
+                self._number[worker] = self._waiting.pop()
+                self._asked[worker] = self._workers.ask(
+                    worker, "play", *self._wanted[self._number[worker]]
+                )
+
+
+def _nothing(holders: Holders, records: _Records) -> None:
+    """Keeps no transcript."""
