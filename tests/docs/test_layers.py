@@ -91,13 +91,24 @@ def parsed() -> Iterator[tuple[Path, ast.Module]]:
 
 
 @cache
-def all_imports() -> tuple[Import, ...]:
-    return tuple(
-        Import(str(file.relative_to(ROOT)), line, part, part_of(file))
-        for file, tree in parsed()
-        for line, part in imported(tree)
-        if part != part_of(file)
-    )
+def read() -> tuple[list[Import], dict[str, set[str]]]:
+    """The parts that each file imports, and the modules that each module imports. The package is
+    parsed once for both."""
+    files = {name_of(file) for file in PACKAGE.rglob("*.py")}
+    parts: list[Import] = []
+    modules: dict[str, set[str]] = {}
+    for file, tree in parsed():
+        parts += [
+            Import(str(file.relative_to(ROOT)), line, part, part_of(file))
+            for line, part in imported(tree)
+            if part != part_of(file)
+        ]
+        modules[name_of(file)] = imported_modules(tree, files)
+    return parts, modules
+
+
+def all_imports() -> list[Import]:
+    return read()[0]
 
 
 def faults(allowed: Callable[[Import], bool]) -> list[str]:
@@ -116,20 +127,17 @@ def test_imports_go_up_the_table() -> None:
     assert faults(lambda found: found.part not in BLIND.get(found.of, ())) == []
 
 
-def imports_of_modules() -> dict[str, set[str]]:
-    """The modules of the package, each with those among them that it imports, late ones in
-    functions included, those for types alone left out."""
-    files = {name_of(file) for file in PACKAGE.rglob("*.py")}
-    found: dict[str, set[str]] = {name: set() for name in files}
-    for file, tree in parsed():
-        name = name_of(file)
-        for node in nodes_that_run(tree):
-            match node:
-                case ast.ImportFrom(module=str(module), names=aliases):
-                    wholes = {f"{module}.{alias.name}" for alias in aliases}
-                    found[name] |= (wholes & files) or {module} & files
-                case ast.Import(names=aliases):
-                    found[name] |= {alias.name for alias in aliases} & files
+def imported_modules(tree: ast.Module, files: set[str]) -> set[str]:
+    """The modules among `files` that a module imports, late ones in functions included, those for
+    types alone left out."""
+    found: set[str] = set()
+    for node in nodes_that_run(tree):
+        match node:
+            case ast.ImportFrom(module=str(module), names=aliases):
+                wholes = {f"{module}.{alias.name}" for alias in aliases}
+                found |= (wholes & files) or {module} & files
+            case ast.Import(names=aliases):
+                found |= {alias.name for alias in aliases} & files
     return found
 
 
@@ -146,7 +154,7 @@ def name_of(file: Path) -> str:
 
 
 def test_modules_import_one_another_one_way() -> None:
-    left = imports_of_modules()
+    left = dict(read()[1])
     del left["gamedsl"]  # gives out the public names, each from its module when it is asked for
     assert len(left) > 300
     while first := [name for name, imported in left.items() if imported.isdisjoint(left)]:

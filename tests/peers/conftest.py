@@ -1,7 +1,7 @@
 """The suite of the libraries that games are exported to: `pytest -m peers -W default tests/peers`.
 
 Each has a module here, which is skipped, with the reason, where the library is not installed or is
-of another version. Several cannot share an environment; `.ci/run` makes one for each group.
+of another version. Not all fit beside the README's install; `.ci/run` makes a second environment.
 """
 
 from __future__ import annotations

@@ -24,26 +24,38 @@ MODELS = pytest.mark.parametrize(
 )
 
 
-def _game(name: str) -> Game:
-    return gamedsl.load(ROOT / "games" / f"{name}.yaml")
+THINKING = """
+game: thinking
+extends: stag_hunt
+respond: {form: tag, think: 8, at_limit: close}
+"""
+
+
+def _game(name: str, folder: Path) -> Game:
+    if name != "thinking":
+        return gamedsl.load(ROOT / "games" / f"{name}.yaml")
+    path = folder / "thinking.yaml"
+    path.write_text(THINKING, encoding="utf-8")
+    return gamedsl.load(path)
 
 
 @pytest.mark.parametrize(
     ("model", "name"),
     [
-        ("tiny", "guess_in_words"), ("tiny", "kuhn_poker_thinking"), ("tiny", "kuhn_poker"),
+        ("tiny", "guess_in_words"), ("tiny", "thinking"), ("tiny", "stag_hunt"),
         pytest.param("smollm2-135m", "kuhn_poker_thinking", marks=pytest.mark.slow),
     ],
 )  # fmt: skip
 def test_resumed_equals_uninterrupted(model: str, name: str, tmp_path: Path) -> None:
-    game, settings = _game(name), dict(WORDS)
-    if name != "guess_in_words":
-        del settings["warm_up__expert"]
+    """So do written replies, thoughts before a choice, and projections onto a closed game."""
+    game, settings = _game(name, tmp_path), dict(WORDS)
+    if name == "stag_hunt":
+        settings |= {"method": "project"}
     recipe = recipe_of(game, model=model, dtype="bfloat16", checkpoint_every=100, **settings)
     whole, _ = run_of(game, recipe, tmp_path / "whole")
     steps = [record for record in whole.records() if record["event"] == "step"]
     assert len(steps) == 3
-    if name != "kuhn_poker":
+    if name != "stag_hunt":
         assert 0 < max(step["sampler_gap"] for step in steps) < 0.1
     stop = StopAfter(2)
     run, outcome = run_of(

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -70,29 +72,43 @@ def _arguments(game: tuple[str, ...], out: Path) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def _train_once(processes: int, game: tuple[str, ...], out: Path) -> Path:
+    shown = _train(processes, *_arguments(game, out))
+    assert shown.count(f"step {STEPS}/{STEPS}") == 1  # one screen
+    assert shown.count("run folder: ") == 1
+    return out
+
+
+Alone = Callable[[tuple[str, ...]], Path]
+
+
+@pytest.fixture(scope="module")
+def alone(tmp_path_factory: pytest.TempPathFactory) -> Alone:
+    """The run of a game by one process, which several tests compare theirs with."""
+    return cache(lambda game: _train_once(1, game, tmp_path_factory.mktemp("alone") / "run"))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("game", [CLOSED, MAGNET, WORDS], ids=["closed", "magnet", "words"])
-def test_numbers_are_those_of_one_process(game: tuple[str, ...], tmp_path: Path) -> None:
-    for processes in (1, 2, 3):
-        out = tmp_path / f"run-{processes}"
-        shown = _train(processes, *_arguments(game, out))
-        assert shown.count(f"step {STEPS}/{STEPS}") == 1  # one screen
-        assert shown.count("run folder: ") == 1
-        _check_equal(tmp_path / "run-1", out)
+def test_numbers_are_those_of_one_process(
+    game: tuple[str, ...], alone: Alone, tmp_path: Path
+) -> None:
+    for processes in (2, 3):
+        _check_equal(alone(game), _train_once(processes, game, tmp_path / f"run-{processes}"))
     assert not list(tmp_path.glob("gamedsl-process-*"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("game", [CLOSED, WORDS], ids=["closed", "words"])
-def test_shared_out_weights_change_no_number(game: tuple[str, ...], tmp_path: Path) -> None:
-    _train(1, *_arguments(game, tmp_path / "whole"))
+def test_shared_out_weights_change_no_number(
+    game: tuple[str, ...], alone: Alone, tmp_path: Path
+) -> None:
     _train(2, *_arguments(game, tmp_path / "shared"), "--set", "shard=true")
-    _check_equal(tmp_path / "whole", tmp_path / "shared")
+    _check_equal(alone(game), tmp_path / "shared")
 
 
 @pytest.mark.slow
-def test_killed_run_goes_on_with_other_processes(tmp_path: Path) -> None:
-    _train(1, *_arguments(CLOSED, tmp_path / "whole"))
+def test_killed_run_goes_on_with_other_processes(alone: Alone, tmp_path: Path) -> None:
     killed = tmp_path / "killed"
     with subprocess.Popen(
         _command(2, *_arguments(CLOSED, killed)), stdout=subprocess.DEVNULL,
@@ -108,7 +124,7 @@ def test_killed_run_goes_on_with_other_processes(tmp_path: Path) -> None:
     done = len(_metrics(killed))
     _train(3, "--resume", str(killed), "--format", "concise")
     assert done < len(_metrics(killed))
-    _check_equal(tmp_path / "whole", killed)
+    _check_equal(alone(CLOSED), killed)
 
 
 @pytest.mark.slow
