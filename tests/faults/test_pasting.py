@@ -107,3 +107,42 @@ def test_who_is_told(name: str, tmp_path: Path) -> None:
     assert apply_edits(leak.span.source.text, leak.edits) == f"{head}{pasted}\npayoffs: 0\n"
     path = write({"told.yaml": f"{head}{pasted}\npayoffs: 0\n"}, tmp_path)
     assert [d for d in compile_file(path).diagnostics if d.severity == "error"] == []
+
+
+HEAD = "game: case\nroles: [ann, bob]\ntypes: {Coin: [heads, tails]}\n"
+DEALT = "  - {deal: coin, from: Coin, seen_by: owner}\n"
+DRAWN = (
+    "  - {draw: coin, from: Coin, seen_by: ann}\n  - {role: ann, choose: idle, from: [on, off]}\n"
+)
+
+CHAINS = {
+    "one's own in the options of all": DEALT
+    + '  - {role: all, choose: guess, from: "[c for c in Coin if c != coin.ann]"}\n',
+    "the other's in the options of all": DEALT
+    + '  - {role: all, choose: guess, from: "[c for c in Coin if c != coin.other]"}\n',
+    "the other's in a condition": DEALT
+    + "  - {role: all, choose: guess, from: Coin, if: coin.other == heads}\n",
+    "in turn": DEALT + "  - {each: cycle(roles), at_most: 3, choose: guess, "
+    'from: "[c for c in Coin if c != coin.other]"}\n',
+    "under a hidden condition": DRAWN + "  - {role: ann, choose: tell, from: [yea, nay], "
+    "seen_by: ann}\n  - {role: bob, choose: guess, "
+    'from: "[c for c in Coin if c != coin]", if: tell == yea}\n',
+    "drawn in a loop": "  - {role: ann, choose: idle, from: [on, off]}\n  - repeat: 2\n"
+    "    turns:\n      - {draw: coin, from: Coin, seen_by: ann}\n"
+    '      - {role: bob, choose: guess, from: "[c for c in Coin if c != coin]"}\n',
+}
+"""Steps with a leak, of which each fix is pasted in turn."""
+
+
+@pytest.mark.parametrize("steps", CHAINS.values(), ids=CHAINS)
+def test_fixes_come_to_an_end(steps: str, tmp_path: Path) -> None:
+    """A step that tells a value tells it to all who read it, so that its name leaks to nobody."""
+    path, text = tmp_path / "case.yaml", f"{HEAD}turns:\n{steps}payoffs: 0\n"
+    for _ in range(3):
+        path.write_text(text, encoding="utf-8")
+        leaks = [d for d in compile_file(path).diagnostics if d.code in CODES]
+        if not leaks:
+            break
+        text = apply_edits(text, leaks[0].edits)
+    assert not leaks, text
+    assert "{show: " in text

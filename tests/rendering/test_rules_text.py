@@ -83,6 +83,34 @@ def test_larger_games_tell_a_formula(ir) -> None:
     assert "proposer chooses offer: a number from 0 to 10." in told
 
 
+def test_the_highest_of_players_is_told_of_them(ir) -> None:
+    told = rules(ir(
+        "game: auction\nroles: {bidder: 3}\nparams: {reserve: 1}\nturns:\n"
+        "  - {role: all, choose: bid, from: 0..3}\n"
+        "let:\n  winner: argmax(bid)\n  top: max(bid)\n"
+        "  second: max(bid[r] for r in roles if r != winner)\n"
+        "  price: max(second, reserve)\n"
+        "  keen: min(bid[r] for r in roles if bid[r] > 0)\n"
+        "payoffs: 0 if winner == none else top + keen - price if me == winner else 1\n"
+        "on_invalid: {then: play, play: 0, pay: -1}\n"
+    ))  # fmt: skip
+    assert "  - top: the highest bid of all players" in told
+    assert "  - second: the highest bid of the players other than the winner" in told
+    assert "  - price: the larger of second and 1" in told
+    assert "  - keen: the lowest bid of the players r where r's bid is more than 0" in told
+    assert "A reply that is not valid counts as 0; its author is paid -1." in told
+
+
+def test_options_of_both_halves_are_told(ir) -> None:
+    told = rules(ir(
+        "game: rise\nroles: [a, b]\nstate: {bid: 0}\npayoffs: bid\nturns:\n"
+        '  - {each: roles, choose: move, from: "[up, down]"}\n'
+        "  - {do: bid += 1, if: move == up}\n"
+        '  - {role: a, choose: last, from: "[up, stop] if bid < 1 else [stop]"}\n'
+    ))  # fmt: skip
+    assert "last: up or stop if bid is less than 1, else stop." in told
+
+
 def test_state_and_its_changes_are_told() -> None:
     told = rules(gamedsl.load("goofspiel").ir)
     assert "  - hand of each player: 1 to 3 at first; only its owner sees it" in told
