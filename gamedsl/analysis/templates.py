@@ -473,7 +473,9 @@ def _not_here(
         help = "write `others`"
     else:
         why = f"it belongs to {', '.join(f'`{other}`' for other in slots)}"
-        help = "" if slot == "rules" else f"in `{slot}` there are {', '.join(sorted(words))}"
+        help = f"in `{slot}` there are {', '.join(sorted(words))}"
+        if slot == "rules":
+            help = "the rules are one text for every play: what is bound in one is named in `ask`"
     problems.add("GD0515", f"`{name}` has no meaning in `{slot}`", span, why=why, help=help)
 
 
