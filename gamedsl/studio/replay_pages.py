@@ -3,6 +3,9 @@ point of it; and the runs that left them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import suppress
+from math import isfinite
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -81,16 +84,19 @@ class ReplayPages:
         first = _number(given.get("first", "0"))
         number = given.get("number")
         name = "transcripts"
-        listed = self._workers.call(name, "plays", file=str(path), first=first, count=PAGE)
-        if listed["total"] == 0:
+        filters = _filters(given)
+        listed = self._workers.call(
+            name, "plays", file=str(path), first=first, count=PAGE, **filters
+        )
+        if listed["total"] == 0 and not filters:
             raise Refused(f"{self._folders.shown(path)} holds no plays", "choose another file")
-        if number is None and listed["total"] > 1:
+        if number is None and (listed["total"] > 1 or filters):
             for row in listed["rows"]:
                 row["query"] = _query(file=path, number=row["number"])
             return html(page(
                 "plays", title="Plays", place="Replays", shown=self._folders.shown(path),
-                listed=listed, first=first, more=first + PAGE, query=_query(file=path),
-                back=max(0, first - PAGE),
+                listed=listed, first=first, more=first + PAGE, query=_query(file=path, **filters),
+                back=max(0, first - PAGE), file=str(path), filters=filters,
             ))  # fmt: skip
         chosen = _number(number or "0")
         row = self._workers.call(name, "plays", file=str(path), first=chosen, count=1)["rows"]
@@ -257,6 +263,20 @@ class ReplayPages:
 
 def _query(**given: Any) -> str:
     return urlencode({name: str(value) for name, value in given.items()})
+
+
+def _filters(given: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the filters of a list of plays; what is none of them is left out."""
+    found: dict[str, Any] = {}
+    if given.get("refused") in ("some", "none"):
+        found["refused"] = given["refused"]
+    for name in ("least", "most"):
+        with suppress(ValueError):
+            number = float(given.get(name, ""))
+            found |= {name: number} if isfinite(number) else {}
+    if given.get("seat") and found.keys() & {"least", "most"}:
+        found["seat"] = given["seat"][:100]
+    return found
 
 
 def _number(text: str) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from itertools import islice
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.ir.evaluate import EvaluationError
@@ -29,24 +29,50 @@ _HEAD = 400
 """Bytes of a line in which a header has its `format`."""
 
 
-def plays(file: str, first: int, count: int) -> dict[str, Any]:
+def plays(
+    file: str, first: int, count: int, refused: str = "", seat: str = "",
+    least: float | None = None, most: float | None = None,
+) -> dict[str, Any]:  # fmt: skip
     """Returns the number of plays in a file, and some of them from `first` on: their number, game,
-    seed, how many games each stands for, payoffs, and the number of refused replies."""
+    seed, how many games each stands for, payoffs, and the number of refused replies.
+
+    Of all plays those are counted that have refused replies (`some`) or none (`none`), and in which
+    a seat, or some seat where none is named, is paid at least `least` and at most `most`. Without
+    any of these no play is read but those that are returned.
+    """
     starts = _starts(file)
-    rows = []
-    for number in range(first, min(first + count, len(starts))):
-        transcript = transcript_of(_text(starts, number))
-        head, result = transcript.head, transcript.result
-        mistakes = head.get("mistakes")
-        rows.append({
-            "number": number,
-            "game": head["game"],
-            "seed": head["seed"],
-            "games": head.get("games", 1),
-            "payoffs": dict(result.payoffs) if result else {},
-            "refused": len(mistakes) if isinstance(mistakes, list) else 0,
-        })  # fmt: skip
-    return {"total": len(starts), "rows": rows}
+    if not refused and least is None and most is None:
+        rows = [_row(starts, n) for n in range(first, min(first + count, len(starts)))]
+        return {"total": len(starts), "rows": rows}
+    found = []
+    for number in range(len(starts)):
+        row = _row(starts, number)
+        paid = [amount for one, amount in row["payoffs"].items() if not seat or one == seat]
+        fits = [
+            amount for amount in paid
+            if amount is not None
+            and (least is None or Fraction(amount) >= least)
+            and (most is None or Fraction(amount) <= most)
+        ]  # fmt: skip
+        asked = least is not None or most is not None
+        if (not refused or bool(row["refused"]) == (refused == "some")) and (fits or not asked):
+            found.append(row)
+    return {"total": len(found), "rows": found[first : first + count]}
+
+
+def _row(starts: _Starts, number: int) -> dict[str, Any]:
+    """Returns what a list says of a play."""
+    transcript = transcript_of(_text(starts, number))
+    head, result = transcript.head, transcript.result
+    mistakes = head.get("mistakes")
+    return {
+        "number": number,
+        "game": head["game"],
+        "seed": head["seed"],
+        "games": head.get("games", 1),
+        "payoffs": dict(result.payoffs) if result else {},
+        "refused": len(mistakes) if isinstance(mistakes, list) else 0,
+    }
 
 
 def record_text(file: str, number: int) -> str:
@@ -205,7 +231,6 @@ def _lines(content: bytes) -> Iterator[int]:
 
 
 def _text(starts: _Starts, number: int) -> str:
-    place = next(islice(starts, number, None), None) if number >= 0 else None
-    if place is None:
+    if not 0 <= number < len(starts):
         raise Refused(f"there is no play {number + 1} in this file", "choose one of the list")
-    return starts.content[slice(*place)].decode("utf-8", "replace")
+    return starts.content[slice(*starts[number])].decode("utf-8", "replace")

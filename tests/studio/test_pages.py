@@ -6,6 +6,7 @@ import json
 import re
 import time
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import pytest
@@ -135,6 +136,40 @@ def test_replay_shows_refused_replies(owner: Client, folder: Path) -> None:
     pages = [owner.get(f"/replay?file=refused.jsonl&move={move}") for move in range(4)]
     shown = next(page for page in pages if "Refused:" in page.text)
     assert "<b>too</b> long" in shown.text
+
+
+def test_plays_are_filtered_by_pay_and_refusals(owner: Client, folder: Path) -> None:
+    """Twelve plays: the first is paid n/3 in the n-th, and every fourth has a refused reply."""
+    lines = []
+    for n in range(12):
+        record: dict[str, Any] = {
+            "format": 1, "game": "kuhn_poker", "hash": _hash("kuhn_poker"), "run_seed": 0,
+            "seed": n, "steps": [], "failures": {}, "payoffs": {"first": f"{n}/3", "second": "-1"},
+            "rewards": {},
+        }  # fmt: skip
+        if n % 4 == 0:
+            record["mistakes"] = [{
+                "seat": "first", "step": "open", "occurrence": 0, "try": 1, "reason": "large",
+                "text": "?",
+            }]  # fmt: skip
+        lines.append(json.dumps(record) + "\n")
+    (folder / "twelve.jsonl").write_text("".join(lines), encoding="utf-8")
+
+    def shown(**filters: Any) -> list[str]:
+        page = owner.get(f"/replay?{urlencode({'file': 'twelve.jsonl', **filters})}")
+        return [text for href, text in page.links if "number=" in href]
+
+    assert len(shown()) == 12
+    assert shown(refused="some") == ["1", "5", "9"]
+    assert len(shown(refused="none")) == 9
+    assert shown(seat="first", least="3.4") == ["12"]
+    assert shown(seat="first", least=1, most=2, refused="some") == ["5"]
+    assert len(shown(seat="second", least=-1, most=-1)) == 12
+    assert shown(seat="nobody", least=0) == []
+    assert len(shown(seat="<script>", least="nan", most="", refused="perhaps")) == 12
+    empty = owner.get("/replay?file=twelve.jsonl&least=99")
+    assert "No play fits." in empty.text
+    assert "Show all plays" in empty.text
 
 
 def _hash(game: str) -> str:
