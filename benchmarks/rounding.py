@@ -1,4 +1,4 @@
-"""How far rounding to bfloat16 moves a model's log-probabilities of options, on any processor.
+"""Measures how far bfloat16 moves a model's log-probabilities of options, on any processor.
 
     python benchmarks/rounding.py --out benchmarks/results/rounding.json
 

@@ -111,22 +111,24 @@ def _compile_again(
 def _read(path: Path | str, params: Mapping[str, Any] | None, problems: Problems) -> Result:
     """Goes through the stages up to sema, which need nothing but the files; leaves out the errors
     that follow from others."""
-    result = _read_once(path, params, problems)
+    result = _parse_and_type(path, params, problems)
     name = display_name(path)
     source = next((d.span.source for d in problems.found if d.span.source.name == name), None)
     if source is None or problems.count_errors() < 2:
         return result
 
-    def read_anew(text: str) -> list[Diagnostic]:
+    def diagnose(text: str) -> list[Diagnostic]:
         found = Problems(MAX_ERRORS)
         with replacing({Path(path): text}):
-            return _read_once(path, params, found).diagnostics
+            return _parse_and_type(path, params, found).diagnostics
 
-    found = without_consequences(result.diagnostics, source, read_anew)
+    found = without_consequences(result.diagnostics, source, diagnose)
     return replace(result, diagnostics=found)
 
 
-def _read_once(path: Path | str, params: Mapping[str, Any] | None, problems: Problems) -> Result:
+def _parse_and_type(
+    path: Path | str, params: Mapping[str, Any] | None, problems: Problems
+) -> Result:
     document = load_document(path, problems)
     if document is None or problems.errors:
         return Result(document, None, problems.sorted())

@@ -61,7 +61,7 @@ def _codes(text: str, tmp_path: Path) -> list[str]:
 HEAD = "game: case\nroles: [ann, bob]\n"
 
 
-def test_a_missing_key_that_is_misspelt_is_not_missing(tmp_path: Path) -> None:
+def test_a_misspelt_key_is_not_missing_too(tmp_path: Path) -> None:
     text = HEAD + "turns:\n  - {rol: all, choose: move, from: [up, down]}\npayoffs: 1\n"
     assert _codes(text, tmp_path) == ["GD0101"]
 
@@ -87,7 +87,7 @@ def test_options_that_leak_are_not_also_missing(tmp_path: Path) -> None:
     assert _codes(text, tmp_path) == ["GD0440"]
 
 
-def test_a_misspelt_value_in_a_wrong_test_is_one_error(tmp_path: Path) -> None:
+def test_a_wrong_test_is_one_error(tmp_path: Path) -> None:
     """What the test would have proved is not known: nothing is said of what stands under it."""
     text = (
         HEAD + "types: {Bid: 1..3}\nstate: {last: none}\nturns:\n"

@@ -240,7 +240,7 @@ def _counted(policy: HFPolicy) -> list[int]:
     return tokens
 
 
-def test_a_trunk_kept_for_a_step_is_run_once_in_it() -> None:
+def test_step_runs_its_trunk_once() -> None:
     """The update reads what the frozen layers gave while games were played, wave by wave, and the
     next step computes it anew."""
     policy = _policy(LoraSpec(4, 8, layers=2), trunk_lasts=False)
@@ -260,7 +260,7 @@ def test_a_trunk_kept_for_a_step_is_run_once_in_it() -> None:
     assert len(tokens) == 3
 
 
-def test_a_trunk_kept_for_a_step_keeps_what_came_first() -> None:
+def test_trunk_of_a_step_keeps_the_first() -> None:
     """What is kept does not depend on passes after those that filled it, so a run that is resumed
     gives the same bits; what finds no room is computed for its pass alone."""
     policy = _policy(LoraSpec(4, 8, layers=2), trunk_lasts=False, trunk_tokens=150)

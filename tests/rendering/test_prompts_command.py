@@ -217,7 +217,7 @@ payoffs: 0
         ("product=price=3", "soap,3"),
     ],
 )
-def test_a_record_is_named_as_who_sees_a_part_knows_it(at, whole, tmp_path, capsys):
+def test_records_are_named_by_their_fields(at, whole, tmp_path, capsys):
     path = tmp_path / "slogans.yaml"
     path.write_text(SLOGANS, encoding="utf-8")
     code, out, err = output(capsys, str(path), "--at", at)
@@ -225,7 +225,7 @@ def test_a_record_is_named_as_who_sees_a_part_knows_it(at, whole, tmp_path, caps
     assert f"(after: product={whole})" in out
 
 
-def test_a_field_that_has_no_such_value_is_refused(tmp_path, capsys):
+def test_fields_without_such_a_value_are_refused(tmp_path, capsys):
     path = tmp_path / "slogans.yaml"
     path.write_text(SLOGANS, encoding="utf-8")
     code, _, err = output(capsys, str(path), "--at", "product=name=tee")
