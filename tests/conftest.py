@@ -8,6 +8,7 @@ The examples of Hypothesis are the same in every run, so that chance decides no 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -25,6 +26,10 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "gamedsl"))
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # workers share the cores: threads would wait on threads
     os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job ignores Ctrl-C, and so would every process that a test interrupts.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
