@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -119,8 +119,9 @@ def _read(path: Path | str, params: Mapping[str, Any] | None, problems: Problems
 
     def diagnose(text: str) -> list[Diagnostic]:
         found = Problems(MAX_ERRORS)
-        with replacing({Path(path): text}):
-            return _parse_and_type(path, params, found).diagnostics
+        with suppress(FloodError), replacing({Path(path): text}):
+            _parse_and_type(path, params, found)
+        return found.sorted()
 
     found = without_consequences(result.diagnostics, source, diagnose)
     return replace(result, diagnostics=found)

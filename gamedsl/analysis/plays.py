@@ -81,8 +81,7 @@ def _failed(sample: HistorySample, failure: Failure, problems: Problems) -> Proo
 def _leaks(step: Span, problems: Problems) -> bool:
     """Returns whether it was reported that a step offers what depends on a secret: whether an
     option is left there is known once that is mended."""
-    inside = (d.span for d in problems.found if d.code in LEAKS and d.span.source is step.source)
-    return any(step.start <= span.start and span.end <= step.end for span in inside)
+    return any(d.code in LEAKS and step.encloses(d.span) for d in problems.found)
 
 
 def _place_of(failure: Failure) -> str:

@@ -108,8 +108,7 @@ def _noted(sample: HistorySample, missing: list[Site]) -> list[Site]:
     read = [span for _, span in sample.watch.places]
 
     def is_rare(site: Site) -> bool:
-        inside = (s for s in read if s.source is site.span.source)
-        return any(site.span.start <= s.start and s.end <= site.span.end for s in inside)
+        return any(map(site.span.encloses, read))
 
     steps = [site for site in missing if site.code != "GD0474" and site.key[0] != "option"]
     return [site for site in steps if site.key[0] != "run" or not is_rare(site)]

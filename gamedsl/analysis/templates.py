@@ -163,15 +163,11 @@ def _check_name(ir: GameIR, template: Template, mention: Mention, problems: Prob
         )  # fmt: skip
     else:
         told = [word for word in sorted(scope) if _may_be_named(ir, template, word, scope[word])]
-        stored = any(state.name == name for state in ir.state)
-        problems.add(
-            "GD0512",
-            f"a template cannot name state, such as `{name}`" if stored
-            else f"there is nothing called `{name}`", span,
-            why=f"`{slot}` can name {', '.join(told)}",
-            help=f"a view shows it: write `view: [{name}]` at the top of the file" * stored
-            or respell(span, did_you_mean(name, told)),
-        )  # fmt: skip
+        message, help = f"there is nothing called `{name}`", respell(span, did_you_mean(name, told))
+        if any(state.name == name for state in ir.state):
+            message = f"a template cannot name state, such as `{name}`"
+            help = f"a view shows it: write `view: [{name}]` at the top of the file"
+        problems.add("GD0512", message, span, why=f"`{slot}` can name {', '.join(told)}", help=help)
 
 
 def _may_be_named(ir: GameIR, template: Template, name: str, kind: Kind) -> bool:

@@ -72,6 +72,10 @@ class Span(NamedTuple):
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 
+    def encloses(self, other: Span) -> bool:
+        """Returns whether another span is of the same source, and inside of this one."""
+        return self.source is other.source and self.start <= other.start and other.end <= self.end
+
     def __str__(self) -> str:
         line, column = self.source.position(self.start)
         return f"{self.source.name}:{line}:{column}"

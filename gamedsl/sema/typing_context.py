@@ -197,7 +197,7 @@ class TypingContext:
         with self.collecting() as found:
             yield
         self.problems.extend(
-            d for d in found.found if d.code not in DOUBTED or not _within(d.span, node.span)
+            d for d in found.found if d.code not in DOUBTED or not node.span.encloses(d.span)
         )
 
     @contextmanager
@@ -263,8 +263,3 @@ class TypingContext:
             yield
         finally:
             self.locals, self.facts = saved
-
-
-def _within(inner: Span, outer: Span) -> bool:
-    same = inner.source is outer.source
-    return same and outer.start <= inner.start and inner.end <= outer.end

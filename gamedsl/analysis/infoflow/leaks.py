@@ -397,8 +397,6 @@ def _readers_text(readers: ReadersOf, chosen: bool = False) -> str:
 def _within(inner: Span, outer: Span) -> bool:
     """Returns whether a place is in another, and both begin on one line."""
     return (
-        inner.source is outer.source
-        and outer.start <= inner.start
-        and inner.end <= outer.end
+        outer.encloses(inner)
         and inner.source.position(inner.start)[0] == inner.source.position(outer.start)[0]
     )

@@ -302,8 +302,7 @@ class Remedies:
         around = [
             (*path, step)
             for step, path in walk_with_path(self._turns)
-            if step.span.source is place.source
-            and step.span.start <= place.start and place.end <= step.span.end
+            if step.span.encloses(place)
         ]  # fmt: skip
         path = max(around, key=len, default=())
         reads = {part.name for part in walk(expr) if isinstance(part, Read | LastBy | Past)}
@@ -327,7 +326,7 @@ class Remedies:
             return None
         for _, path in walk_with_path(self._turns):
             beside = substeps(path[-1]) if path else self._turns
-            at = next((n for n, step in enumerate(beside) if _encloses(step.span, place)), None)
+            at = next((n for n, step in enumerate(beside) if step.span.encloses(place)), None)
             for show in () if at is None else beside[at + 1 :]:
                 if isinstance(show, Show) and self._tells(show, expr, self._all(flow.needs)):
                     text = " ".join(show.span.text.split())
@@ -364,9 +363,7 @@ class Remedies:
         told = told or first_decision_before(self._file, step)
         if read.source is not self._file or not told:
             return ()
-        inside = next(
-            (e for e in told if e.span.start <= read.start and read.end <= e.span.end), None
-        )
+        inside = next((e for e in told if e.span.encloses(read)), None)
         if inside is None:
             return (*told, Edit(read, name))
         at = inside.text.rindex(inside.span.text) + read.start - inside.span.start
@@ -496,10 +493,6 @@ def _deciding_variables(ir: GameIR) -> frozenset[str]:
             case _:
                 assert_never(step)
     return frozenset(found | _reads(ir.view, ir))
-
-
-def _encloses(outer: Span, inner: Span) -> bool:
-    return outer.source is inner.source and outer.start <= inner.start and inner.end <= outer.end
 
 
 def deciding_test(whole: Expr, part: Expr) -> Expr | None:
