@@ -115,12 +115,10 @@ class GameEnvironment(Environment):
         if play is None or play.done:
             raise ValueError("there is no play under way: call `reset` first")
         seat = action.seat or play.waiting[0].seat
-        decision = next((one for one in play.waiting if one.seat == seat), None)
-        if decision is None:
-            asked = ", ".join(one.seat for one in play.waiting)
-            raise ValueError(f"`{seat}` is not asked; these are: {asked}")
-        read = play.episode.parse(decision, action.text)
-        play.answer(seat, action.text)
+        asked = [one.seat for one in play.waiting]
+        if seat not in asked:
+            raise ValueError(f"`{seat}` is not asked; these are: {', '.join(asked)}")
+        read = play.answer(seat, action.text)
         self._state.step_count += 1
         return self._observation(play, read.reason if isinstance(read, ParseFailure) else None)
 

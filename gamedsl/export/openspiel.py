@@ -186,6 +186,25 @@ class Play:
         self.moves: tuple[Moved, ...] = ()
         self._chance: tuple[Outcome, ...] | None = None
         self._likely: list[tuple[int, float]] | None = None
+        self._player: int | None = None
+
+    @property
+    def player(self) -> int:
+        """The number of the seat that acts, or of chance and the like, worked out once a move:
+        OpenSpiel asks several times."""
+        if self._player is None:
+            self._player = self._who_acts()
+        return self._player
+
+    def _who_acts(self) -> int:
+        if self.episode.done:
+            return int(pyspiel.PlayerId.TERMINAL)
+        asked = self.episode.decisions
+        if not asked:
+            return int(pyspiel.PlayerId.CHANCE)
+        if len(asked) > 1:
+            return int(pyspiel.PlayerId.SIMULTANEOUS)
+        return self.rules.env.seats.index(asked[0].seat)
 
     @property
     def chance(self) -> tuple[Outcome, ...]:
@@ -205,7 +224,7 @@ class Play:
         twin = Play.__new__(Play)
         twin.rules, twin.episode = self.rules, self.episode.fork()
         twin.before, twin.moves = self.before, self.moves
-        twin._chance, twin._likely = self._chance, self._likely
+        twin._chance, twin._likely, twin._player = self._chance, self._likely, self._player
         return twin
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -224,7 +243,7 @@ class Play:
             episode.step({d.seat: Action(names[numbers[d.seat]]) for d in episode.decisions})
             self.before = before
         self.moves = (*self.moves, moved)
-        self._chance = self._likely = None
+        self._chance = self._likely = self._player = None
 
 
 def _replayed_play(name: str, moves: tuple[Moved, ...]) -> Play:
@@ -243,15 +262,7 @@ class SpielState(pyspiel.State):
         self._check()
 
     def current_player(self) -> int:
-        episode = self._play.episode
-        if episode.done:
-            return int(pyspiel.PlayerId.TERMINAL)
-        asked = episode.decisions
-        if not asked:
-            return int(pyspiel.PlayerId.CHANCE)
-        if len(asked) > 1:
-            return int(pyspiel.PlayerId.SIMULTANEOUS)
-        return episode.env.seats.index(asked[0].seat)
+        return self._play.player
 
     def _legal_actions(self, player: int) -> list[int]:
         """The legal actions in ascending order; empty for a player without a decision."""

@@ -117,7 +117,7 @@ class PeerGame:
         """Starts the play of a seed, and lets players move until the peer is asked. Raises what a
         player raises."""
         return PeerPlay(
-            self.game, frozenset(self.held), self._opened, seed=seed, env=self.env
+            self.game, frozenset(self.held), self._opened, seed=seed, env=self.env, recorded=False
         )  # fmt: skip
 
     @property

@@ -99,13 +99,18 @@ class EnvGame:
         self.ledger = Ledger(env.ir, reward)
         self.episode: Episode | None = None
         self._earned = self._nothing()
+        self._seed: int | None = None
         self._random: np.random.Generator | None = None
+        """Draws the seeds of episodes that are given none; made when the first of them begins."""
 
     def begin(self, seed: int | None) -> Episode:
         """A new episode: of this seed, or of the next that the last seed leads to."""
-        if seed is not None or self._random is None:
-            self._random, _ = seeding.np_random(seed)
-        chosen = seed if seed is not None else int(self._random.integers(2**31))
+        if seed is not None:
+            self._seed, self._random, chosen = seed, None, seed
+        else:
+            if self._random is None:
+                self._random, _ = seeding.np_random(self._seed)
+            chosen = int(self._random.integers(2**31))
         self.episode = self.env.reset(seed=chosen, forced="asked")
         self._earned = self._nothing()
         return self.episode
@@ -120,6 +125,11 @@ class EnvGame:
         view = self.playing().view(seat)
         mask = mask_of(self.names[seat], view.legal)
         return {"observation": np.array(view.vector, np.float32), "action_mask": mask}
+
+    def mask(self, seat: str) -> Any:
+        """The mask of an observation, without the rest of it."""
+        asked = (one.legal for one in self.playing().decisions if one.seat == seat)
+        return mask_of(self.names[seat], next(asked, None))
 
     def reply(self, seat: str, action: Any) -> Action | ParseFailure:
         """The action with a number; a failure if it is not legal now."""
@@ -140,7 +150,7 @@ class EnvGame:
         return {s: episode.done and not cut[s] for s in self.seats}, cut
 
     def info(self, seat: str) -> dict[str, Any]:
-        info: dict[str, Any] = {"action_mask": self.observe(seat)["action_mask"]}
+        info: dict[str, Any] = {"action_mask": self.mask(seat)}
         failure = self.playing().failures.get(seat)
         return info if failure is None else {**info, "failure": failure.reason}
 

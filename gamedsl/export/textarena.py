@@ -58,11 +58,10 @@ class PlayState(ta.State):
         """Takes the reply of the current player, and goes on to the next one."""
         decision, number = self.decision, self.current_player_id
         if decision is not None:
-            read = self.play.episode.parse(decision, reply)
+            self.logs.append((number, reply))
+            read = self.play.answer(decision.seat, reply)
             if isinstance(read, ParseFailure):
                 self.step_info["refused"] = read.reason
-            self.logs.append((number, reply))
-            self.play.answer(decision.seat, reply)
             self.game_info[number]["turn_count"] += 1
         self._ask()
 

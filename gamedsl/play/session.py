@@ -30,7 +30,7 @@ class Moment:
 class PlaySession:
     """A play from its first decision of a person to its end. `people` are the seats that they
     hold; `players` hold all others. `start` is where the play begins, if not at the beginning: an
-    episode to be forked.
+    episode to be forked. `recorded`: keeps `moments`, so that answers can be taken back.
 
     `env` is the environment that plays of one game share; by default each play has its own, whose
     labels the seed draws. Raises ValueError for a seat that nobody holds, and what a player raises.
@@ -38,7 +38,7 @@ class PlaySession:
 
     def __init__(
         self, game: Game, people: frozenset[str], players: Mapping[str, Player], *, seed: int,
-        env: Env | None = None, start: Episode | None = None,
+        env: Env | None = None, start: Episode | None = None, recorded: bool = True,
     ) -> None:  # fmt: skip
         missing = set(game.ir.everyone) - people - players.keys()
         if missing:
@@ -50,24 +50,19 @@ class PlaySession:
         self.episode = env.reset(seed=seed) if start is None else start.fork()
         self.moments: list[Moment] = []
         """What people were asked and answered so far, the oldest first."""
+        self.waiting: tuple[Decision, ...] = ()
+        """The decisions of people who have not answered yet; empty at the end of the play."""
+        self._recorded = recorded
         self._answers: dict[str, Action | str | ParseFailure] = {}
         self._go_on()
-
-    @property
-    def waiting(self) -> tuple[Decision, ...]:
-        """The decisions of people who have not answered yet; empty at the end of the play."""
-        return tuple(
-            decision
-            for decision in self.episode.decisions
-            if decision.seat in self.people and decision.seat not in self._answers
-        )
 
     def has_answered(self, seat: str) -> bool:
         """Whether a person at a seat has answered something that was not taken back."""
         return seat in self._answers or self._last_moment(seat) is not None
 
-    def answer(self, seat: str, reply: Action | str | ParseFailure) -> None:
-        """Takes the answer of a person who is asked; after the last one the play goes on.
+    def answer(self, seat: str, reply: Action | str | ParseFailure) -> str | ParseFailure:
+        """Takes the answer of a person who is asked; after the last one the play goes on. Returns
+        the canonical name of the reply, or why it is invalid.
 
         Raises ValueError for a seat that does not wait, or an `Action` that is not legal, and what
         the rules and the players raise; the play then stays where it is.
@@ -75,16 +70,20 @@ class PlaySession:
         decision = next((one for one in self.waiting if one.seat == seat), None)
         if decision is None:
             raise ValueError(f"{seat} is not asked")
-        self.episode.parse(decision, reply)  # raises for what is not legal
+        read = self.episode.parse(decision, reply)  # raises for what is not legal
         self._answers[seat] = reply
+        waiting = self.waiting
+        self.waiting = tuple(one for one in waiting if one is not decision)
         if self.waiting:
-            return
+            return read
         try:
             self._step()
         except BaseException:
             del self._answers[seat]
+            self.waiting = waiting
             raise
         self._go_on()
+        return read
 
     def take_back(self, seat: str) -> int | None:
         """Goes back to the last decision that a seat answered. Returns the number of events that
@@ -96,6 +95,7 @@ class PlaySession:
         """
         if seat in self._answers:
             del self._answers[seat]
+            self._wait()
             return len(self.episode.seen(seat))
         place = self._last_moment(seat)
         if place is None or not self._is_harmless(self.moments[place].episode, seat):
@@ -103,6 +103,7 @@ class PlaySession:
         self.episode = self.moments[place].episode.fork()
         del self.moments[place:]
         self._answers = {}
+        self._wait()
         return len(self.episode.seen(seat))
 
     def _last_moment(self, seat: str) -> int | None:
@@ -128,8 +129,20 @@ class PlaySession:
 
     def _go_on(self) -> None:
         """Lets players answer until a person is asked, or the play is over."""
+        self._wait()
         while not self.episode.done and not self.waiting:
             self._step()
+            self._wait()
+
+    def _wait(self) -> None:
+        """Lists the decisions that people have still to answer."""
+        self.waiting = tuple(
+            [
+                decision
+                for decision in self.episode.decisions
+                if decision.seat in self.people and decision.seat not in self._answers
+            ]
+        )
 
     def _step(self) -> None:
         episode = self.episode
@@ -137,8 +150,8 @@ class PlaySession:
         for decision in episode.decisions:
             if decision.seat not in replies:
                 replies[decision.seat] = self._players[decision.seat].act(decision, episode)
-        before = episode.fork()
+        before = episode.fork() if self._recorded and self._answers else None
         episode.step(replies)
-        if self._answers:
+        if before is not None:
             self.moments.append(Moment(before, self._answers))
         self._answers = {}
