@@ -16,6 +16,8 @@ from functools import cache
 from random import Random
 from typing import Any
 
+import pytest
+
 import gamedsl
 from gamedsl import Action, Decision, Env, Episode
 from gamedsl.prompting.random_replies import random_reply
@@ -33,6 +35,10 @@ NAMES = (
     "code_team",
     "guess_in_words",
 )
+LONG = ("twenty_questions", "code_team")
+"""Games of long prompts and of programs that are run: fifty plays take half a minute or more.
+TextArena's loop, the cheapest, plays them in the quick suite too."""
+GAMES = [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in NAMES]
 SEEDS = range(50)
 REFUSED = 1 / 8
 """The share of replies that are no valid ones."""

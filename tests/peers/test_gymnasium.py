@@ -12,7 +12,7 @@ import pytest
 
 from gamedsl.cli import main
 from tests.peers import running
-from tests.peers.plays import NAMES, SEEDS, loaded, replayed, reply_to
+from tests.peers.plays import GAMES, NAMES, SEEDS, loaded, replayed, reply_to
 
 with running.needed("gymnasium"):
     import gymnasium
@@ -34,7 +34,7 @@ def action_of(env: SeatEnv, seed: int) -> Any:
     return env.names.index(read) if isinstance(read, str) else len(env.names)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GAMES)
 def test_plays_agree_with_the_runtime(name: str) -> None:
     """Prompts, legal actions, refusals, forfeits, rewards: step by step in 50 plays."""
     env = SeatEnv(loaded(name))

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.peers import running
-from tests.peers.plays import NAMES, SEEDS, key_of, loaded, played
+from tests.peers.plays import GAMES, SEEDS, key_of, loaded, played
 
 with running.needed("inspect"):
     import tiktoken
@@ -34,7 +34,7 @@ def scripted(name: str) -> Any:
     return get_model("mockllm/model", custom_outputs=output, memoize=False)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GAMES)
 def test_plays_agree_with_the_runtime(name: str, tmp_path: Path) -> None:
     """Prompts, replies, refusals, forfeits, payoffs and rewards of 50 samples, from the log."""
     task = game_task(loaded(name), plays=len(SEEDS))

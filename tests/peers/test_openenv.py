@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.peers import running
-from tests.peers.plays import NAMES, SEEDS, Play, key_of, loaded, played
+from tests.peers.plays import GAMES, SEEDS, Play, key_of, loaded, played
 
 with running.needed("openenv"):
     import uvicorn
@@ -83,7 +83,7 @@ async def sessions(url: str, plays: Mapping[int, Play]) -> dict[int, tuple[list[
     return found
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", GAMES)
 def test_plays_agree_with_the_runtime(name: str) -> None:
     """Prompts, options, refusals, forfeits, payoffs and rewards of 50 plays, ten at once."""
     plays = {seed: played(name, seed) for seed in SEEDS}

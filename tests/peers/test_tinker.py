@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.peers import running
-from tests.peers.plays import NAMES, SEEDS, Play, loaded, played
+from tests.peers.plays import GAMES, SEEDS, Play, loaded, played
 
 with running.needed("tinker"):
     import tinker
@@ -25,8 +25,6 @@ with running.needed("tinker"):
     from gamedsl.policies.random_models import build_tiny
 
 LOGPROB = -0.5
-SLOW = ("code_team", "twenty_questions")
-"""Games whose long prompts take half a minute to tokenise, fifty times."""
 
 
 @pytest.fixture(scope="module")
@@ -80,9 +78,7 @@ def seats_of(found: Any, held: tuple[str, ...]) -> list[tuple[str, Any, float, d
     return [(held[place % len(held)], *row) for place, row in enumerate(rows)]
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.slow) if n in SLOW else n for n in NAMES]
-)
+@pytest.mark.parametrize("name", GAMES)
 def test_plays_agree_with_the_runtime(name: str, renderer: Any) -> None:
     """Prompts, replies, refusals, forfeits, payoffs and rewards of 50 deals."""
     table = table_of(name)

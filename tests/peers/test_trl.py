@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.peers import running
-from tests.peers.plays import NAMES, SEEDS, Play, chat_of, loaded, played, replayed, reply_to
+from tests.peers.plays import GAMES, SEEDS, Play, chat_of, loaded, played, replayed, reply_to
 
 with running.needed("trl"):
     import torch
@@ -22,9 +22,6 @@ with running.needed("trl"):
     from gamedsl.policies.random_models import build_tiny
 
 GROUP = 2
-SLOW = ("code_team", "twenty_questions")
-"""Games whose long prompts take half a minute to tokenise, fifty times."""
-GAMES = [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in NAMES]
 
 
 def trainer_of(rollout: Rollout, folder: Path, deals: int, **settings: Any) -> GRPOTrainer:
