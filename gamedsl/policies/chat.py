@@ -211,7 +211,7 @@ class HFTokenizer:
 
     def _empty_thought(self) -> Ids:
         """What the template writes at the end of a prompt where the model is not to think."""
-        asked = (("user", "u"),)
+        asked: tuple[Message, ...] = (("user", "u"),)
         try:
             silent, thinking = self._apply(asked), self._apply(asked, think=True)
         except jinja2.TemplateError:
