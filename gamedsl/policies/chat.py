@@ -210,7 +210,7 @@ class HFTokenizer:
         return self._specials.first(text.partition(_SLOT)[2])
 
     def _empty_thought(self) -> Ids:
-        """What the template writes at the end of a prompt where the model is not to think."""
+        """Returns the ids that end a prompt where the model is not to think, if there are any."""
         asked: tuple[Message, ...] = (("user", "u"),)
         try:
             silent, thinking = self._apply(asked), self._apply(asked, think=True)
