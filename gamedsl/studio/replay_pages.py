@@ -58,6 +58,7 @@ class ReplayPages:
             ("GET", "/replays", self.replays),
             ("GET", "/replay", self.replay),
             ("GET", "/replay/advice", self.advice),
+            ("GET", "/replay/conversation", self.conversation),
             ("POST", "/replay/branch", self.branch),
             ("GET", "/runs", self.runs),
             ("GET", "/run", self.run),
@@ -107,6 +108,7 @@ class ReplayPages:
             f"game\n{game}", "step", file=str(path), number=chosen, game=self._game(game),
             move=_number(given.get("move", "0")),
         )  # fmt: skip
+        step["next"] = Markup(step["next"])
         query = _query(file=path, number=chosen, game=game)
         return html(page(
             "replay", title=f"Replay of {step['game']}", place="Replays", step=step, query=query,
@@ -154,6 +156,25 @@ class ReplayPages:
         back = "/replay?" + urlencode({k: v for k, v in given.items() if k != "seat"})
         return html(page(
             "fragment", title="Advice", place="Replays", part=part, back=back, owner=True
+        ))  # fmt: skip
+
+    def conversation(self, request: Request, form: Form) -> Response:
+        """A whole play as a conversation, as a fragment."""
+        given = request.query_params
+        path = self._folders.inside(given.get("file", ""))
+        number, game = _number(given.get("number", "0")), given.get("game", "")
+        query = _query(file=path, number=number, game=game)
+        part = Markup(
+            self._workers.call(
+                f"game\n{game}", "conversation", file=str(path), number=number,
+                game=self._game(game), address=f"/replay?{query}",
+            )
+        )  # fmt: skip
+        if "part" in given:
+            return HTMLResponse(part)
+        return html(page(
+            "fragment", title="The whole play", place="Replays", part=part, owner=True,
+            back=f"/replay?{query}",
         ))  # fmt: skip
 
     def _text(self, given: Any) -> str:
