@@ -26,7 +26,7 @@ class StudioTasks:
             "prompts": workshop.prompts, "proofs": shop.proofs, "solution": workshop.solution,
             "plays": replays.plays, "step": replays.step, "witness": witness.witness,
             "conversation": replays.conversation, "record_text": replays.record_text,
-            "runs": runs.rows, "run": runs.run, "compare": runs.compare,
+            "runs": runs.rows, "run": runs.run, "compare": runs.compare, "seeds": runs.seeds,
         }  # fmt: skip
 
     def carry_out(self, task: str, given: Mapping[str, Any]) -> Any:

@@ -249,3 +249,32 @@ def test_a_leak_is_shown_as_two_plays(owner: Client, folder: Path) -> None:
     assert "<script>alert" not in shown.html
     missing = owner.get("/game?tab=witness&proof=nothing&file=leaky.yaml")
     assert "no witness" in missing.text
+
+
+def test_seeds_of_one_recipe_are_one_page(owner: Client, folder: Path) -> None:
+    for seed in (1, 2, 3):
+        run = folder / "runs" / f"seed-{seed}"
+        run.mkdir(parents=True)
+        info = {"game": "stag_hunt", "hash": "0" * 64, "seed": seed, "model": "tiny"}
+        (run / "run.json").write_text(json.dumps(info), encoding="utf-8")
+        recipe = f"steps: 2\nseed: {min(seed, 2)}\nlr: {0.1 if seed < 3 else 0.2}\n"
+        (run / "recipe.yaml").write_text(recipe, encoding="utf-8")
+        probs = {"stag": seed / 10, "hare": 1 - seed / 10}
+        row = {"role": "hunter", "seat": "hunter", "step": "move", "probs": probs}
+        odds = {"hunter:move": row}
+        steps = [
+            {"event": "step", "step": n, "reward": {"hunter": seed}, "policy": odds} for n in (1, 2)
+        ]
+        lines = "".join(json.dumps(step) + "\n" for step in steps)
+        (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
+    runs = owner.get("/runs")
+    assert "cannot be read" not in runs.text
+    (link,) = [href for href, text in runs.links if text.endswith("2 seeds")]
+    page = owner.get(link)
+    assert "seed 1, 2 steps" in page.text
+    assert "runs/seed-3" not in page.text
+    assert "hunter 1.5 ± 6.35" in page.text
+    assert "hunter:move" in page.text
+    assert 'class="band' in page.html
+    one = owner.get("/run?folder=runs/seed-1")
+    assert "hunter:move" in one.text
