@@ -91,11 +91,11 @@ def _played(env: Env, moves: Sequence[str]) -> tuple[Episode, str]:
 
 def _talk(game: Game, episode: Episode, title: str) -> str:
     played = replay(game, transcript_of(dump(episode)), episode.env)
-    return conversation_html(conversation_of(played, ()), title=title)
+    return conversation_html(conversation_of(played, ()), title=title, ends=False)
 
 
 def _seat(episode: Episode, seat: str) -> dict[str, Any]:
-    """What a seat has seen and is asked at the end of a play; `lines` are those of its prompt."""
+    """Returns what a seat has seen and is asked at the end of a play, with its prompt by lines."""
     decision = next((one for one in episode.decisions if one.seat == seat), None)
     lines: list[str] = []
     if decision is not None:

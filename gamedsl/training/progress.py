@@ -1,4 +1,4 @@
-"""How far the step under way is: its part, the piece of it, and how much of that is done.
+"""The progress of the step under way: its part, the piece of it, and how much of that is done.
 
 The loop says which part begins, and whoever does the work says the piece and counts. Nothing is
 told in the first second of a step; pieces and counts are told at most once a second. A thread that

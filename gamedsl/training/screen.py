@@ -278,7 +278,7 @@ class Screen:
         """Returns how far the step under way is."""
         from rich.text import Text
 
-        said = f"step {(self._last.get('step') or 0) + 1}: {duration(self._waited)} so far"
+        said = f"step {(self._last.get('step') or 0) + 1}: {duration(self._waited)}"
         text = Text(f"{said}, {self._within}" if self._within else said, style="dim")
         text.truncate(width, overflow="ellipsis")
         return text

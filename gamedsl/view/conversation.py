@@ -562,17 +562,20 @@ CUT = 4_000
 
 def conversation_html(
     talk: Conversation, *, title: str = "", prompts: bool = True, cut: int = CUT,
-    address: Callable[[int], str] | None = None,
+    address: Callable[[int], str] | None = None, ends: bool = True,
 ) -> Markup:  # fmt: skip
     """Returns a conversation as an `<article>`; every text is escaped, and what is longer than
     `cut` ends with the number of characters that are left out. Prompts, thoughts and raw replies
-    are folded, in `<details>`. With `address` each move has a link to it, by its number."""
+    are folded, in `<details>`. With `address` each move has a link to it, by its number; `ends`
+    says that the last move should end the play."""
     turns = Markup("").join(
         _exchange_html(one, talk, prompts, cut, address(one.number) if address else "")
         for one in talk.exchanges
     )
     return Markup('<article class="talk">\n{}<ol class="turns">\n{}</ol>\n{}</article>\n').format(
-        _head_html(talk, title or talk.title), turns, _end_html(talk)
+        _head_html(talk, title or talk.title),
+        turns,
+        _end_html(talk) if ends or talk.payoffs else "",
     )
 
 

@@ -222,7 +222,7 @@ def test_a_long_step_shows_how_far_it_is(monkeypatch):
     made.close()
     assert "40 s a step" in bar
     assert bar.count("━") >= before
-    assert inside.strip() == "step 2: 30 s so far, games, move 12, 512 of 2,048 played"
+    assert inside.strip() == "step 2: 30 s, games, move 12, 512 of 2,048 played"
 
 
 class Terminal:
