@@ -20,8 +20,8 @@ KEPT = sorted(path.relative_to(CASES).as_posix() for path in CASES.glob("*/*"))
 
 SEED = "15"
 INPUTS = {
-    "game_files": 300, "replies": 3200, "readers": 6000, "guided_readers": 7, "endpoints": 200,
-    "run_folders": 400, "kills": 12, "command_lines": 600,
+    "game_files": 300, "replies": 1600, "readers": 6000, "guided_readers": 7, "endpoints": 200,
+    "run_folders": 400, "kills": 6, "command_lines": 600,
 }  # fmt: skip
 """Inputs of each fuzzer: about a minute on a machine of two cores."""
 

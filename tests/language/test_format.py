@@ -76,7 +76,7 @@ def test_other_layouts_keep_the_meaning(path: Path) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@settings(max_examples=150)
 @given(st.sampled_from([*SHIPPED, *STARTERS]), st.integers(0, 10**9))
 def test_many_other_layouts_keep_the_meaning(path: Path, seed: int) -> None:
     check_other_layout(path, Random(seed))
