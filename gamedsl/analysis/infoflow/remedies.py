@@ -237,6 +237,8 @@ class Remedies:
         of, place = (part.of if isinstance(part, Get) else part), part.span
         if not isinstance(of, Read) or not isinstance(of.type, PerSeat):
             return None
+        if _has(part, Local) or all(each is not part for each in walk(whole)):
+            return None  # an item of a list, or in a `let` that others read too
         if of is part:  # an aggregate over all entries, such as `max(value)`
             over = next(
                 (
