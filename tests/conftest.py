@@ -1,5 +1,6 @@
-"""What all tests share: the repository's root on the path, the flag that rewrites goldens, and
-Hypothesis without deadlines (a shared machine has none) and without a database on disk.
+"""What all tests share: the repository's root on the path, the flag that rewrites goldens, shipped
+files compiled once a process, and Hypothesis without deadlines (a shared machine has none) and
+without a database on disk.
 
 The examples of Hypothesis are the same in every run, so that chance decides no verdict;
 `HYPOTHESIS_PROFILE=thorough` runs twenty times as many, which are others each time.
@@ -7,10 +8,14 @@ The examples of Hypothesis are the same in every run, so that chance decides no 
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -34,6 +39,33 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
+
+
+import gamedsl.compiler  # noqa: E402
+from gamedsl.compiler import Result, compile_file  # noqa: E402
+from gamedsl.frontend.source import loader  # noqa: E402
+from gamedsl.sema.library import resolve_argument  # noqa: E402
+
+SHIPPED = {ROOT / folder for folder in ("games", "protocols", "rewards")}
+COMPILED: dict[str, Result] = {}
+
+
+def compile_once(
+    path: Path | str, params: Mapping[str, Any] | None = None, histories: int | None = None,
+    tokenizer: Any = None,
+) -> Result:  # fmt: skip
+    """Compiles a file as `compile_file` does, a shipped one once a process: no test changes these,
+    and a dozen compile each of a hundred."""
+    shipped = resolve_argument(str(path)).absolute().parent in SHIPPED
+    if not shipped or tokenizer is not None or loader._replaced.get():
+        return compile_file(path, params, histories, tokenizer)
+    place = json.dumps([str(path), str(Path.cwd()), params, histories], default=repr)
+    if place not in COMPILED:
+        COMPILED[place] = compile_file(path, params, histories)
+    return replace(COMPILED[place], diagnostics=list(COMPILED[place].diagnostics))
+
+
+gamedsl.compiler.compile_file = compile_once
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

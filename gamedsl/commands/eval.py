@@ -99,6 +99,9 @@ def _measures(parser: argparse.ArgumentParser) -> None:
     add("--games", type=count_to(10_000_000), metavar="N",
         help=f"games a pairing, where it is sampled (default: {GAMES:,}; in games in words "
         f"{FEW_GAMES})")  # fmt: skip
+    add("--carry", type=count_to(10_000), default=1, metavar="N",
+        help="play N episodes after each other, each with the memory that the one before left, "
+        "in games with state that `lasts: run` (default: 1: nothing is carried over)")  # fmt: skip
     add("--seed", type=seed, default=0, metavar="N", help="of the games, labels and draws")
     add("--method", choices=("auto", "exact", "sampled"), default="auto",
         help="exact wherever it can be had (auto), nowhere else, or never")  # fmt: skip
@@ -233,7 +236,7 @@ def _evaluate(args: argparse.Namespace) -> int:
             args.games or (FEW_GAMES if game.ir.in_words else GAMES), args.seed, args.utility,
             args.method, args.search, args.decisions, settings, tell, keeper(args.transcripts),
             _vllm(args, game), report_interrupted=True, thoughts=max(1, args.thoughts),
-            workers=workers,
+            workers=workers, carry=args.carry,
         )  # fmt: skip
         found = evaluate(game, plan, options, _keeper(args, game, plan, options))
     _keep_exploitability(args, found)
@@ -290,6 +293,9 @@ def _check_boards(args: argparse.Namespace) -> None:
         if args.leaderboard is None and value is not None:
             raise EvalError(f"`{name}` is about a leaderboard, and there is none",
                             "add `--leaderboard FILE.json`, or leave it out")  # fmt: skip
+    if args.leaderboard is not None and args.carry > 1:
+        raise EvalError("a leaderboard takes each game for itself, which `--carry` does not",
+                        "leave `--carry` or `--leaderboard` out")  # fmt: skip
 
 
 def _people(args: argparse.Namespace) -> list[Contestant]:

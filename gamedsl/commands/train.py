@@ -260,7 +260,7 @@ class _JsonLines:
 
     warm_up = step = end = start
 
-    def replays(self, progress: Record) -> None:
+    def progress(self, record: Record) -> None:
         """Prints nothing: lines are the records of the run."""
 
 

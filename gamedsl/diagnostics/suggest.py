@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import islice
 
 MOST_CANDIDATES = 500
@@ -20,15 +21,17 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     """
     best: tuple[int, bool, int] | None = None
     found: str | None = None
-    folded = _fold(word)
+    folded, letters = _fold(word)
     for candidate in islice(candidates, MOST_CANDIDATES):
         if candidate == word:
             return None
-        other = _fold(candidate)
+        other, its_letters = _fold(candidate)
         longest = max(len(folded), len(other))
         most = 0 if longest < 3 else max(1, longest // 3)
         if abs(len(folded) - len(other)) > most:
             continue
+        if (letters ^ its_letters).bit_count() > 2 * most:
+            continue  # an edit adds a letter, removes one, or does both
         distance = _distance(folded, other, most)
         if distance > most or distance >= longest:
             continue
@@ -39,9 +42,15 @@ def did_you_mean(word: str, candidates: Iterable[str]) -> str | None:
     return found
 
 
-def _fold(word: str) -> str:
+@lru_cache(maxsize=4 * MOST_CANDIDATES)
+def _fold(word: str) -> tuple[str, int]:
+    """Returns how a word is compared, and the set of its letters as bits."""
     folded = word[:80].casefold().replace("-", "_").replace(" ", "_")
-    return f"{folded[:-3]}ys" if folded.endswith("ies") else folded
+    folded = f"{folded[:-3]}ys" if folded.endswith("ies") else folded
+    letters = 0
+    for letter in folded:
+        letters |= 1 << (ord(letter) & 63)
+    return folded, letters
 
 
 def _common_prefix(a: str, b: str) -> int:

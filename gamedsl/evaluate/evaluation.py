@@ -59,7 +59,13 @@ def evaluate(
             f"nobody is {' and '.join(lacking)} in {game.name}",
             "give `Plan` its `referees`; `gamedsl.evaluate.referees_of` finds who usually is",
         )
-    return _Bench(game, plan, options or Options()).run(after)
+    options = options or Options()
+    if options.carry > 1 and not game.ir.lasting:
+        raise EvalError(
+            f"{game.name} has no state that lasts from episode to episode",
+            "leave `--carry` out, or give a state `lasts: run`",
+        )
+    return _Bench(game, plan, options).run(after)
 
 
 class _Bench:
@@ -277,8 +283,9 @@ class _Bench:
         return list(found.games), None
 
     def _games(self, pairing: Pairing) -> int:
-        """Returns the games of each seating of a pairing."""
-        return ceil(self.options.games / len(pairing.seatings))
+        """Returns the games of each seating of a pairing: whole lineages."""
+        carry = self.options.carry
+        return ceil(self.options.games / len(pairing.seatings) / carry) * carry
 
     def _exact(self, wanted: Sequence[Holders]) -> list[list[Policy]] | None:
         """Returns the policies of all seats in each seating; None where games are played."""

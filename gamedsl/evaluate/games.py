@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -36,6 +36,9 @@ class Games:
     """Games that no invalid reply ended."""
     reply_counts: Counts = field(default_factory=dict)
     """The counts of replies, in games in words."""
+    carry: int = 1
+    """Episodes of a lineage: each begins with the memory that the one before left. Its rows stand
+    one after another, and only lineages are independent of each other."""
 
     @property
     def games(self) -> int:
@@ -48,7 +51,21 @@ class Games:
     def mean(self, seats: Sequence[int], utility: Utility) -> Estimate | None:
         """Returns the mean payoff of some seats in a game; None if all were void."""
         rows = row_means(self.amounts(utility)[:, list(seats)])
-        return self._expected(rows) if self.exact else mean(rows)
+        return self._expected(rows) if self.exact else mean(self.by_lineage(rows))
+
+    def by_lineage(self, rows_G: np.ndarray) -> np.ndarray:
+        """Returns the mean of each lineage; the rows themselves where nothing is carried."""
+        return row_means(rows_G.reshape(-1, self.carry))
+
+    def of_episode(self, number: int) -> Games:
+        """Returns the rows of one episode of each lineage, counted from 0. What counts replies is
+        that of all episodes."""
+        here = slice(number, None, self.carry)
+        return replace(
+            self, carry=1, weights_G=self.weights_G[here] * self.carry,
+            payoffs_GS=self.payoffs_GS[here], rewards_GS=self.rewards_GS[here],
+            failed_GS=self.failed_GS[here],
+        )  # fmt: skip
 
     def _expected(self, rows_G: np.ndarray) -> Estimate:
         return exact(float(self.weights_G @ rows_G))
@@ -110,14 +127,15 @@ def mean_over_seatings(
     parts: Sequence[tuple[Games, Sequence[int]]], utility: Utility = "payoffs"
 ) -> Estimate | None:
     """Returns a contestant's mean over several seatings of equal weight, in its seats in each.
-    Games of one number share a seed, so the mean of their rows is one observation."""
+    Games of one number share a seed, so the mean of their rows is one observation; with memory, the
+    mean over a lineage."""
     columns = [row_means(games.amounts(utility)[:, list(seats)]) for games, seats in parts]
     if parts[0][0].exact:
         values = [
             float(games.weights_G @ rows) for (games, _), rows in zip(parts, columns, strict=True)
         ]
         return exact(sum(values) / len(values))
-    return mean(row_means(np.stack(columns, axis=1)))
+    return mean(parts[0][0].by_lineage(row_means(np.stack(columns, axis=1))))
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ class Matches:
         seated = [self._table(holders) for holders in wanted]
         return play_seatings(
             self.env, seated, seeds_of(self._options.seed, games), progress, keep,
-            report_interrupted=self._options.report_interrupted,
+            report_interrupted=self._options.report_interrupted, carry=self._options.carry,
         )  # fmt: skip
 
     def _table(self, holders: Holders) -> Seated:

@@ -27,6 +27,7 @@ from gamedsl.policies.endpoint import EndpointError, Interrupted
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env, Episode
+    from gamedsl.runtime.memory import Memory
     from gamedsl.runtime.min_payoff import Amount
 
 SIDE_BY_SIDE = 256
@@ -176,11 +177,12 @@ class _Rows:
 def play_seatings(
     env: Env, tables: Sequence[Seated], seeds: Sequence[int],
     progress: Progress = lambda done: None, keep: Keep = lambda holders, records: None, *,
-    report_interrupted: bool = False,
+    report_interrupted: bool = False, carry: int = 1,
 ) -> tuple[list[Games], EndpointError | None]:  # fmt: skip
     """Play all seeds in all seatings. The error is an endpoint's that stopped answering, or whose
     budget was spent, before all was played; with `report_interrupted` also Interrupted, for Ctrl-C.
-    `keep` is given the transcripts, in games in words.
+    `keep` is given the transcripts, in games in words. Of `carry` seeds in a row each game but the
+    first begins with the memory that the one before it left.
 
     What is unfinished then is dropped with the whole chunk of seeds that it is in: were games kept
     as they end, short ones would count for more. Raises as players do otherwise, and EndpointError
@@ -188,11 +190,11 @@ def play_seatings(
     """
     rows = [_Rows() for _ in tables]
     few = any(isinstance(one, Teller) for table in tables for one in table.answerers.values())
-    at_once = max(1, (FEW if few else SIDE_BY_SIDE) // len(tables))
+    at_once = max(1, (FEW if few else SIDE_BY_SIDE) // len(tables)) * carry
     stopped: EndpointError | None = None
     for chunk in _chunks(seeds, at_once):
         try:
-            played = _play(env, tables, chunk)
+            played = _play_lineages(env, tables, chunk, carry)
         except EndpointError as error:
             if not rows[0].payoffs:
                 raise
@@ -210,14 +212,14 @@ def play_seatings(
             if env.ir.in_form:
                 keep(table.holders, [talk.record for talk in talks])
         progress(len(chunk) * len(tables))
-    return [_games(env, t.holders, r) for t, r in zip(tables, rows, strict=True)], stopped
+    return [_games(env, t.holders, r, carry) for t, r in zip(tables, rows, strict=True)], stopped
 
 
 def play_side_by_side(env: Env, table: Seated, seeds: Sequence[int]) -> Iterator[Episode]:
     """Yields the episodes of all seeds in one seating, in order. Raises as players do."""
     few = any(isinstance(one, Teller) for one in table.answerers.values())
     for chunk in _chunks(seeds, FEW if few else SIDE_BY_SIDE):
-        (talks,) = _play(env, [table], chunk)
+        (talks,) = _play_lineages(env, [table], chunk, 1)
         yield from (talk.episode for talk in talks)
 
 
@@ -227,9 +229,36 @@ def _chunks(seeds: Sequence[int], size: int) -> Iterator[list[int]]:
         yield chunk
 
 
-def _play(env: Env, tables: Sequence[Seated], seeds: Sequence[int]) -> list[list[Talk]]:
-    """The games of some seeds in all seatings, all a round further at a time."""
-    games = [[Talk(env.reset(seed=seed), table.who) for seed in seeds] for table in tables]
+def _play_lineages(
+    env: Env, tables: Sequence[Seated], seeds: Sequence[int], carry: int
+) -> list[list[Talk]]:
+    """The games of some seeds in all seatings, in order. All lineages play an episode, then all the
+    next one."""
+    count = len(seeds) // carry
+    memories: list[list[Memory | None]] = [[None] * count for _ in tables]
+    rounds = []
+    for number in range(carry):
+        rounds.append(_play(env, tables, seeds[number::carry], memories))
+        memories = [[talk.episode.memory for talk in talks] for talks in rounds[-1]]
+    return [
+        [talk for lineage in zip(*played, strict=True) for talk in lineage]
+        for played in zip(*rounds, strict=True)
+    ]
+
+
+def _play(
+    env: Env, tables: Sequence[Seated], seeds: Sequence[int],
+    memories: Sequence[Sequence[Memory | None]],
+) -> list[list[Talk]]:  # fmt: skip
+    """The games of some seeds in all seatings, all a round further at a time, each from a memory
+    of its own."""
+    games = [
+        [
+            Talk(env.reset(seed=seed, memory=memory), table.who)
+            for seed, memory in zip(seeds, left, strict=True)
+        ]
+        for table, left in zip(tables, memories, strict=True)
+    ]
     waiting = [(talk, table) for table, talks in zip(tables, games, strict=True) for talk in talks]
     while waiting := [(talk, table) for talk, table in waiting if not talk.episode.done]:
         posed: dict[Answerer, list[tuple[Talk, Posed]]] = {}
@@ -269,7 +298,7 @@ def _number(amount: Amount) -> float:
     return float("nan") if amount is None else float(amount)
 
 
-def _games(env: Env, holders: Holders, rows: _Rows) -> Games:
+def _games(env: Env, holders: Holders, rows: _Rows, carry: int) -> Games:
     seats = env.seats
     count, shape = len(rows.payoffs), (len(rows.payoffs), len(seats))
     return Games(
@@ -279,5 +308,5 @@ def _games(env: Env, holders: Holders, rows: _Rows) -> Games:
         np.array(rows.failed, dtype=bool).reshape(shape),
         np.array([rows.asked[seat] for seat in seats]),
         np.array([rows.invalid[seat] for seat in seats]),
-        rows.own_ends, summed(rows.said),
+        rows.own_ends, summed(rows.said), carry,
     )  # fmt: skip

@@ -30,6 +30,7 @@ def as_record(found: Evaluation) -> dict[str, Any]:
         "utility": options.utility,
         "exact": found.exact,
         "games_per_pairing": None if found.exact else options.games,
+        **({"carry": options.carry} if options.carry > 1 else {}),
         "seed": options.seed,
         "sampled_because": found.why_sampled or None,
         "stopped": None if found.stopped is None else found.stopped.fact,
@@ -101,7 +102,7 @@ def _replies(place: ReplySite, count: ReplyCount) -> dict[str, Any]:
 
 
 def _pairing(found: Evaluation, one: Pairing) -> dict[str, Any]:
-    record = found.record(one)
+    record, lived = found.record(one), found.by_episode(one)
     return {
         "contestant": one.focal,
         "against": one.background,
@@ -109,6 +110,7 @@ def _pairing(found: Evaluation, one: Pairing) -> dict[str, Any]:
         "reward": _estimate_data(found.earned(one, "rewards")),
         "payoff_by_role": _estimates_data(found.by_role(one, "payoffs")),
         "reward_by_role": _estimates_data(found.by_role(one, "rewards")),
+        **({"by_episode": [_estimate_data(mean) for mean in lived]} if lived else {}),
         "won": None if record is None else _estimate_data(record.won),
         "drawn": None if record is None else _estimate_data(record.drawn),
         "lost": None if record is None else _estimate_data(record.lost),

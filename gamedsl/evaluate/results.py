@@ -57,6 +57,9 @@ class Options:
     """Starts the workers that play the games; None plays them here."""
     thoughts: int = 32
     """Thoughts drawn at each decision, of models that think, where `decisions` are asked for."""
+    carry: int = 1
+    """Episodes of a lineage: each but the first begins with the memory that the one before left, of
+    state that `lasts: run`. `games` are rounded up to whole lineages."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,19 @@ class Evaluation:
             if estimate is not None:
                 found[role] = estimate
         return found
+
+    def by_episode(self, pairing: Pairing) -> list[Estimate | None]:
+        """Returns the focal contestant's mean payoff in the first episode of its lineages, in the
+        second, and so on; empty where nothing is carried over."""
+        parts = [(self.games[s.holders], s.focal) for s in pairing.seatings]
+        if any(games.carry == 1 for games, _ in parts):
+            return []
+        return [
+            mean_over_seatings(
+                [(games.of_episode(number), seats) for games, seats in parts], self.options.utility
+            )
+            for number in range(self.options.carry)
+        ]
 
     def record(self, pairing: Pairing) -> WinRecord | None:
         """Shares won, drawn and lost; None but for two seats of constant sum, one of them the focal

@@ -22,6 +22,8 @@ NAME = 24
 """Letters of a name in a row; the list of contestants has the whole."""
 ROWS = 30
 """Rows of a table that are printed."""
+EPISODES = 5
+"""Episodes of a lineage that have columns, beside the last."""
 FEW_ROLES = 3
 """Roles that have columns; more have rows."""
 
@@ -29,7 +31,8 @@ FEW_ROLES = 3
 def tables_of(found: Evaluation, width: int) -> list[Table]:
     """The tables of an evaluation, for a terminal of `width` columns."""
     tables = [_overview(found), *_matrix(found, width), _by_role(found)]
-    tables += [table for table in (_results(found), _decisions(found)) if table.rows]
+    others = (_by_episode(found), _results(found), _decisions(found))
+    tables += [table for table in others if table.rows]
     return tables + reply_tables(found)
 
 
@@ -58,6 +61,11 @@ def head_of(found: Evaluation) -> list[str]:
             f"{options.games:,} games a pairing, shared by its seatings, on common seeds "
             f"(--seed {options.seed}); ± is half the 95% t interval over seeds"
         )
+        if options.carry > 1:
+            lines.append(
+                f"each of {options.carry} episodes in a row begins with the memory that the one "
+                "before left; ± is over lineages"
+            )
         lines.append(f"sampled: {found.why_sampled}")
     if any(games.exact for games in found.games.values()) and not found.exact:
         lines.append("numbers without ± are exact")
@@ -120,6 +128,23 @@ def _by_role(found: Evaluation) -> Table:
         numbers = (*text_columns("as"), *number_columns("earns"))
     columns = (*text_columns("contestant", "against"), *numbers)
     return Table(columns, rows, f"Mean {found.options.utility} by role")
+
+
+def _by_episode(found: Evaluation) -> Table:
+    """Tabulates each contestant's payoff by the episode of its lineages, the first and the last of
+    many; no rows where nothing is carried over."""
+    carry = found.options.carry
+    shown = [n for n in range(carry) if n < EPISODES or n == carry - 1]
+    rows = []
+    for pairing in found.pairings:
+        means = found.by_episode(pairing) if found.played(pairing) else []
+        if means:
+            who = short(pairing.focal), _against(found, pairing)
+            rows.append((*who, *(amount(means[number]) for number in shown)))
+    columns = (
+        *text_columns("contestant", "against"), *number_columns(*(f"{n + 1}" for n in shown))
+    )  # fmt: skip
+    return Table(columns, rows, f"Mean {found.options.utility} by episode of a lineage")
 
 
 def _results(found: Evaluation) -> Table:

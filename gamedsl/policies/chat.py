@@ -57,6 +57,7 @@ class HFTokenizer:
         self._end = self._turn_end() or eos_ids
         """Ends an answer: what the template writes after one, as Gemma's `<end_of_turn>`, else
         `eos`."""
+        self._no_thought = self._empty_thought()
         self.stops: Ids = tuple(dict.fromkeys((*self._end, *eos_ids)))
         """All tokens that end an answer: a model may have learned either."""
         self._encode = lru_cache(maxsize=_CACHED)(self._encode_uncached)
@@ -80,8 +81,19 @@ class HFTokenizer:
         by themselves. Raises ValueError for unusable labels."""
         if query.prefix:
             prompt = self._encode(query.messages, query.labels).prompt
-            return Encoded(prompt + query.prefix, self._labels(query.labels))
+            return Encoded(self.go_on(prompt, query.prefix), self._labels(query.labels))
         return self._encode(query.messages, query.labels)
+
+    def go_on(self, prompt: Ids, prefix: Ids) -> Ids:
+        """Returns a prompt with the ids that the answer goes on from, such as those of a thought.
+
+        Templates of models that think may end a prompt in an empty thought, so that the model
+        answers at once (Qwen3). A thought that is begun takes its place.
+        """
+        size = len(self._no_thought)
+        if prefix and size and prompt[-size:] == self._no_thought:
+            prompt = prompt[:-size]
+        return prompt + prefix
 
     @property
     def ends(self) -> Ids:
@@ -182,10 +194,10 @@ class HFTokenizer:
     def _ids(self, text: str) -> tuple[int, ...]:
         return self._specials.ids(text)
 
-    def _apply(self, messages: Sequence[Message]) -> str:
+    def _apply(self, messages: Sequence[Message], *, think: bool = False) -> str:
         chat = [{"role": role, "content": content} for role, content in messages]
         text = self._tokenizer.apply_chat_template(
-            chat, tokenize=False, add_generation_prompt=True, enable_thinking=False
+            chat, tokenize=False, add_generation_prompt=True, enable_thinking=think
         )
         return str(text)
 
@@ -196,6 +208,15 @@ class HFTokenizer:
         except jinja2.TemplateError:
             return ()
         return self._specials.first(text.partition(_SLOT)[2])
+
+    def _empty_thought(self) -> Ids:
+        """Returns the ids that end a prompt where the model is not to think, if there are any."""
+        asked: tuple[Message, ...] = (("user", "u"),)
+        try:
+            silent, thinking = self._apply(asked), self._apply(asked, think=True)
+        except jinja2.TemplateError:
+            return ()
+        return self._ids(silent.removeprefix(thinking)) if silent.startswith(thinking) else ()
 
     def _takes_system(self) -> bool:
         """Whether the template prints a system message (some raise, some drop it)."""

@@ -119,7 +119,7 @@ class Decoder:
     def _row(self, index: int, request: Request) -> Row:
         if request.messages not in self._prompts:
             self._prompts[request.messages] = self._tokenizer.converse(request.messages).ids
-        prompt = self._prompts[request.messages] + request.prefix
+        prompt = self._tokenizer.go_on(self._prompts[request.messages], request.prefix)
         room = room_for(len(prompt), request.max_tokens, self._network.longest)
         return Row(
             index, request, prompt, room, self.ends, self._tokenizer.text, self._constraint(request)

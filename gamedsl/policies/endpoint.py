@@ -183,6 +183,11 @@ class Endpoint:
         """
         return [answer.text for answer in self.answers_plainly(asked)]
 
+    def keep_on_disk(self) -> None:
+        """Keeps replies in the user's cache, so that no later run pays for the same request again.
+        Those without a seed are asked for anew each time."""
+        self._cache.keep_on_disk(self.url)
+
     def stop(self) -> None:
         """Gives up all calls under way; those who wait for them get an EndpointError. Another
         thread may call it."""

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 from gamedsl.policies.generation import Finish, Generated, Request
+from gamedsl.storage.cache import CacheRefused, own_folder, read_entry, write_entry
 
 Body = dict[str, Any]
 Constrain = Literal["response_format", "structured_outputs", "guided"]
@@ -134,26 +138,55 @@ def generated(answer: Answer) -> Generated:
 
 
 class ReplyCache:
-    """Answers by what was asked; those not asked for longest go when there are too many."""
+    """Answers by what was asked; those not asked for longest go when there are too many. On disk,
+    in the user's cache, none goes."""
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._answers: OrderedDict[str, Answer] = OrderedDict()
+        self._folder: Path | None = None
+
+    def keep_on_disk(self, url: str) -> None:
+        """Keeps the answers of this address in the user's cache too; not where there is none that
+        is the user's alone."""
+        with suppress(CacheRefused):
+            self._folder = own_folder("replies", hashlib.sha256(url.encode()).hexdigest()[:16])
 
     def __len__(self) -> int:
         return len(self._answers)
 
     def find(self, body: Body) -> Answer | None:
         key = _key(body)
+        if key not in self._answers and (stored := self._stored(key)) is not None:
+            self._keep(key, stored)
         if key in self._answers:
             self._answers.move_to_end(key)
         return self._answers.get(key)
 
     def keep(self, body: Body, answer: Answer) -> None:
-        self._answers[_key(body)] = answer
+        key = _key(body)
+        self._keep(key, answer)
+        if self._folder is not None:
+            told = [answer.text, answer.finish, answer.tokens]
+            write_entry(self._folder / _digest(key), json.dumps(told).encode())
+
+    def _stored(self, key: str) -> Answer | None:
+        """Returns the answer on disk, if there is one."""
+        content = None if self._folder is None else read_entry(self._folder / _digest(key))
+        if content is None:
+            return None
+        text, finish, tokens = json.loads(content)
+        return Answer(text, finish, tokens)
+
+    def _keep(self, key: str, answer: Answer) -> None:
+        self._answers[key] = answer
         while len(self._answers) > self._limit:
             self._answers.popitem(last=False)
 
 
 def _key(body: Body) -> str:
     return json.dumps(body, sort_keys=True)
+
+
+def _digest(key: str) -> str:
+    return hashlib.sha256(key.encode()).hexdigest()

@@ -172,7 +172,7 @@ class VllmEngine:
     ) -> Pending:
         if request.messages not in prompts:
             prompts[request.messages] = self._tokenizer.converse(request.messages).ids
-        prompt = prompts[request.messages] + request.prefix
+        prompt = self._tokenizer.go_on(prompts[request.messages], request.prefix)
         room = room_for(len(prompt), request.max_tokens, self.longest)
         return Pending(
             f"{next(self._ids)}", number, request, prompt, room,

@@ -75,6 +75,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 _CACHED_PROMPTS = 65_536
 _CACHED_CHARACTERS = 100_000_000
 _CACHED_PARTS = 1_024
+_CACHED_EVENTS = 16_384
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,8 @@ class Prompter:
         """The characters of the prompts in the cache."""
         self._fixed: dict[tuple[object, ...], Part] = {}
         """The parts that are the same for a seat in every prompt with the same labels."""
+        self._named: dict[tuple[Event, LabelBook], tuple[str, str, str]] = {}
+        """What templates are told of an event: see `_names`."""
         self._constants: tuple[LabelBook, dict[str, Any]] | None = None
         """The constants of the game in the labels of the last prompt."""
 
@@ -482,15 +485,26 @@ class Prompter:
         events = []
         for event in seen:
             source = self._steps[event.step]
-            actor, choice = self._actor_and_choice(event, book)
+            actor, choice, whole = self._names(event, book)
             events.append({"actor": actor, "choice": choice, "step": source.variable})
-            choice = self._with_parts(source, event, choice, book)
             if event.seat and not (isinstance(source, Choose) and not source.joint):
                 known = values.get(source.variable) or {}
-                values[source.variable] = {**known, event.seat: choice}
+                values[source.variable] = {**known, event.seat: whole}
             else:
-                values[source.variable] = choice
+                values[source.variable] = whole
         return {**values, "options": options, "seen": tuple(events)}
+
+    def _names(self, event: Event, book: LabelBook) -> tuple[str, str, str]:
+        """Returns who acted, what they chose, and the same with its parts. It is worked out once:
+        each later prompt of a play tells it again."""
+        known = self._named.get((event, book))
+        if known is None:
+            if len(self._named) >= _CACHED_EVENTS:
+                self._named.clear()
+            actor, choice = self._actor_and_choice(event, book)
+            whole = self._with_parts(self._steps[event.step], event, choice, book)
+            known = self._named[event, book] = (actor, choice, whole)
+        return known
 
     def _with_parts(
         self, step: Binding, event: Event, choice: str, book: LabelBook, reader: str = ""

@@ -111,10 +111,25 @@ class GamePages:
         if tab == "proofs":
             found = self._workers.call(f"game\n{path}", "proofs", file=path)
             return page("proofs", found=found, query=query)
+        if tab == "witness":
+            return self._witness(path, query, request.query_params.get("proof", ""))
         if tab == "solution":
             text = self._workers.call(f"game\n{path}", "solution", file=path)
             return page("solution", text=text)
         raise Refused(f"there is no part `{tab}`", "choose one of those above")
+
+    def _witness(self, path: str, query: str, name: str) -> Markup:
+        """The plays that refute a claim."""
+        told = self._workers.call(f"game\n{path}", "proofs", file=path)
+        proof = next((one for one in told["proofs"] if one["name"] == name), None)
+        if proof is None or not proof["histories"]:
+            raise Refused(f"there is no witness against `{name}`", "see the proofs")
+        moves = proof["histories"]
+        found = self._workers.call(f"game\n{path}", "witness", file=path, moves=moves)
+        for play in found["plays"]:
+            play["talk"] = Markup(play["talk"])
+        problem = next((one for one in told["problems"] if one["code"] in proof["codes"]), None)
+        return page("witness", found=found, proof=proof, problem=problem, query=query)
 
     def _page(self, file: str, tab: str, part: Markup) -> Response:
         tabs = [

@@ -14,6 +14,7 @@ from gamedsl.play.sight import marks_of
 from gamedsl.tables.numbers import number
 from gamedsl.view.canvas import palette
 from gamedsl.view.charts import chart_rules
+from gamedsl.view.conversation import conversation_rules
 
 _PAGES = files("gamedsl.studio").joinpath("pages")
 
@@ -46,8 +47,10 @@ def jinja2_safe(seen: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def style_sheet() -> str:
-    """Returns the style sheet of all pages: with the colours of pictures and reports."""
-    return palette() + chart_rules() + _PAGES.joinpath("studio.css").read_text("utf-8")
+    """Returns the style sheet of all pages: with the colours of pictures and reports, and the
+    conversations of reports."""
+    own = _PAGES.joinpath("studio.css").read_text("utf-8")
+    return palette() + chart_rules() + conversation_rules() + own
 
 
 @cache

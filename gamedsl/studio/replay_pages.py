@@ -58,6 +58,7 @@ class ReplayPages:
             ("GET", "/replays", self.replays),
             ("GET", "/replay", self.replay),
             ("GET", "/replay/advice", self.advice),
+            ("GET", "/replay/conversation", self.conversation),
             ("POST", "/replay/branch", self.branch),
             ("GET", "/runs", self.runs),
             ("GET", "/run", self.run),
@@ -67,6 +68,7 @@ class ReplayPages:
             ("POST", "/run/stop", self.stop),
             ("POST", "/run/resume", self.resume),
             ("GET", "/compare", self.compare),
+            ("GET", "/seeds", self.seeds),
         ]
 
     def replays(self, request: Request, form: Form) -> Response:
@@ -107,6 +109,7 @@ class ReplayPages:
             f"game\n{game}", "step", file=str(path), number=chosen, game=self._game(game),
             move=_number(given.get("move", "0")),
         )  # fmt: skip
+        step["next"] = Markup(step["next"])
         query = _query(file=path, number=chosen, game=game)
         return html(page(
             "replay", title=f"Replay of {step['game']}", place="Replays", step=step, query=query,
@@ -156,6 +159,25 @@ class ReplayPages:
             "fragment", title="Advice", place="Replays", part=part, back=back, owner=True
         ))  # fmt: skip
 
+    def conversation(self, request: Request, form: Form) -> Response:
+        """A whole play as a conversation, as a fragment."""
+        given = request.query_params
+        path = self._folders.inside(given.get("file", ""))
+        number, game = _number(given.get("number", "0")), given.get("game", "")
+        query = _query(file=path, number=number, game=game)
+        part = Markup(
+            self._workers.call(
+                f"game\n{game}", "conversation", file=str(path), number=number,
+                game=self._game(game), address=f"/replay?{query}",
+            )
+        )  # fmt: skip
+        if "part" in given:
+            return HTMLResponse(part)
+        return html(page(
+            "fragment", title="The whole play", place="Replays", part=part, owner=True,
+            back=f"/replay?{query}",
+        ))  # fmt: skip
+
     def _text(self, given: Any) -> str:
         path = self._folders.inside(given.get("file", ""))
         number = _number(given.get("number", "0"))
@@ -182,6 +204,14 @@ class ReplayPages:
             row["path"] = str(folder)
             if (own := self._training.of(folder)) is not None:
                 row["state"] = own.state
+        groups: dict[str, list[dict[str, Any]]] = {}
+        for row in rows:
+            groups.setdefault(row["recipe"], []).append(row)
+        several = [
+            {"count": len(group), "query": group[0]["query"], "runs": [r["shown"] for r in group],
+             "game": group[0]["game"], "model": group[0]["model"]}
+            for recipe, group in groups.items() if recipe and len(group) > 1
+        ]  # fmt: skip
         started = [
             {"shown": self._folders.shown(one.folder), "state": one.state, "fault": one.fault,
              "query": _query(folder=one.folder) if (one.folder / "run.json").is_file() else ""}
@@ -191,7 +221,10 @@ class ReplayPages:
         part = page("started", started=started)
         if "part" in request.query_params:
             return HTMLResponse(part)
-        return html(page("runs", title="Runs", place="Runs", runs=rows, part=part, running=running))
+        return html(page(
+            "runs", title="Runs", place="Runs", runs=rows, part=part, running=running,
+            several=several,
+        ))  # fmt: skip
 
     def setup(self, request: Request, form: Form) -> Response:
         """The form with which a run begins."""
@@ -251,6 +284,29 @@ class ReplayPages:
         except FileRefused as error:
             raise Refused(str(error), "write it by `gamedsl report RUN`") from error
         return HTMLResponse(content, headers={"content-security-policy": REPORT_POLICY})
+
+    def seeds(self, request: Request, form: Form) -> Response:
+        """The recipe of a run over all seeds that it was trained with here."""
+        folder = self._folders.inside(request.query_params.get("folder", ""))
+        folders = [str(one) for one in self._folders.runs()[:MOST_FILES]]
+        rows = self._workers.call("runs", "runs", folders=[*folders, str(folder)])
+        recipe = rows.pop()["recipe"]
+        same = [
+            (one, row)
+            for one, row in zip(folders, rows, strict=True)
+            if recipe and row["recipe"] == recipe
+        ]
+        if not same:
+            raise Refused(f"{self._folders.shown(folder)} is no run of the list", "choose another")
+        found = self._workers.call("runs", "seeds", folders=[one for one, _ in same])
+        links = [(self._folders.shown(Path(one)), row["seed"], _query(folder=one), row["steps"])
+                 for one, row in same]  # fmt: skip
+        charts = [(title, note, Markup(drawn)) for title, note, drawn in found["charts"]]
+        return html(page(
+            "seeds", title="One recipe over its seeds", place="Runs", links=links,
+            means=found["means"], charts=charts, game=same[0][1]["game"],
+            model=same[0][1]["model"], comparison=urlencode([("run", one) for one, _ in same]),
+        ))  # fmt: skip
 
     def compare(self, request: Request, form: Form) -> Response:
         """Several runs on one page, in a sandbox too."""

@@ -6,24 +6,27 @@ are read.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.mcp.refusal import Refused
 from gamedsl.prompting.events import known
-from gamedsl.prompting.labels import LabelBook
-from gamedsl.prompting.prompts import RenderError
-from gamedsl.prompting.replies import REASONS
-from gamedsl.runtime.transcripts import MAX_BYTES, Chosen, Drawn, Failed
+from gamedsl.runtime.replay import replay
+from gamedsl.runtime.transcripts import MAX_BYTES, Chosen
 from gamedsl.storage.reader import FileRefused, read_bytes
 from gamedsl.studio.records import at_move, game_of, transcript_of
+from gamedsl.view.conversation import (
+    conversation_html,
+    conversation_of,
+    exchange_html,
+    headline_of,
+)
 
 if TYPE_CHECKING:
-    from gamedsl.runtime import Decision, Episode
-    from gamedsl.runtime.transcripts import Happening, Transcript
+    from gamedsl.runtime import Episode, Game
+    from gamedsl.runtime.replay import Move
+    from gamedsl.runtime.transcripts import Transcript
 
 _HEAD = 400
 """Bytes of a line in which a header has its `format`."""
@@ -81,126 +84,66 @@ def record_text(file: str, number: int) -> str:
 
 
 def step(file: str, number: int, game: str, move: int) -> dict[str, Any]:
-    """Returns one point of a play: what every seat sees there, and what happens next, with the
-    prompts as they were sent, the replies as they came, and why some were refused."""
+    """Returns one point of a play: what every seat sees there, and the move that comes next as a
+    part of the conversation."""
     transcript = transcript_of(_text(_starts(file), number))
     played = game_of(game, transcript)
     happenings = transcript.happenings
     move = max(0, min(move, len(happenings)))
-    replayed = at_move(played, transcript, move)
-    episode = replayed.episode
-    ir = played.ir
+    replayed = replay(played, transcript)
+    if replayed.faults and (len(replayed.moves) < move or not _is_same(played, transcript)):
+        replayed = at_move(played, transcript, move)
+    moves = replayed.moves
+    episode = moves[move].before if move < len(moves) else replayed.episode
+    talk = conversation_of(replayed, (move + 1,))
     return {
         "game": played.name,
         "seed": transcript.head["seed"],
         "move": move,
-        "moves": [_headline(one) for one in happenings],
-        "views": [[seat, _view(episode, seat)] for seat in ir.everyone],
-        "next": _next(transcript, happenings[move], move, episode)
-        if move < len(happenings)
-        else [],
+        "total": len(happenings),
+        "moves": [headline_of(one) for one in talk.exchanges],
+        "faults": [str(fault) for fault in replayed.faults],
+        "views": [[seat, seat_view(episode, seat)] for seat in played.ir.everyone],
+        "next": exchange_html(talk, move + 1) if move < len(moves) else "",
+        "asked": _asked(moves[move]) if move < len(moves) else [],
         "payoffs": [[s, None if a is None else str(a)] for s, a in episode.payoffs.items()],
         "may_branch": not episode.done,
-        "seats": list(ir.everyone),
+        "seats": list(played.ir.everyone),
     }
 
 
-def _view(episode: Episode, seat: str) -> dict[str, str]:
+def _is_same(game: Game, transcript: Transcript) -> bool:
+    return (transcript.head["game"], transcript.head["hash"]) == (game.name, game.hash)
+
+
+def conversation(file: str, number: int, game: str, address: str) -> str:
+    """Returns a whole play as a conversation; `address` is its page, to which `&move=N` is added
+    for a link to each move."""
+    transcript = transcript_of(_text(_starts(file), number))
+    talk = conversation_of(replay(game_of(game, transcript), transcript), ())
+    return conversation_html(talk, cut=TEXT_CUT, address=lambda n: f"{address}&move={n - 1}")
+
+
+TEXT_CUT = 2_000
+"""Characters of one text in a whole play."""
+
+
+def seat_view(episode: Episode, seat: str) -> dict[str, str]:
+    """Returns what a seat sees at a point, and what it has seen."""
     return {
         "situation": episode.view(seat).situation,
         "seen": known(episode.seen(seat)) or "nothing",
     }
 
 
-def _headline(happening: Happening) -> str:
-    """A move in one line."""
-    match happening:
-        case Drawn(step=step, index=index, outcome=outcome):
-            return f"chance draws {step}{''.join(f'[{part}]' for part in index)} = {outcome}"
-        case Chosen(step=step, choices=choices):
-            return ", ".join(
-                f"{seat} {step} = {name or 'nothing'}" for seat, name in choices.items()
-            )
-        case Failed(failures=failures):
-            return f"{', '.join(failures)} gave no valid reply"
-
-
-def _next(
-    transcript: Transcript, happening: Happening, move: int, episode: Episode
-) -> list[dict[str, Any]]:
-    """The decisions at a point, each with what became of it."""
-    chosen = happening.choices if isinstance(happening, Chosen) else {}
-    failed = happening.failures if isinstance(happening, Failed) else {}
-    replies = _Replies(transcript, move)
+def _asked(move: Move) -> list[dict[str, Any]]:
+    """The choices among several options at a move, each with what was chosen."""
+    chosen = move.happening.choices if isinstance(move.happening, Chosen) else {}
     return [
-        {
-            "seat": decision.seat,
-            "step": decision.step,
-            "prompt": _prompt(decision, transcript.head.get("labels")),
-            "options": list(decision.legal),
-            "chosen": chosen.get(decision.seat, ""),
-            "raw": replies.raw(decision),
-            "refused": [
-                *replies.refused(decision),
-                *([list(failed[decision.seat])] if decision.seat in failed else []),
-            ],
-        }
-        for decision in episode.decisions
-        if decision.seat in chosen or decision.seat in failed
+        {"seat": one.seat, "options": list(one.legal), "chosen": chosen.get(one.seat, "")}
+        for one in move.before.decisions
+        if one.said is None and len(one.legal) > 1
     ]
-
-
-def _prompt(decision: Decision, labels: Any) -> list[list[str]]:
-    """The messages of a decision, under the labels that the transcript has."""
-    found = labels.get("labels") if isinstance(labels, dict) else None
-    if not isinstance(found, dict) or not all(isinstance(one, str) for one in found.values()):
-        return []
-    book = LabelBook(str(labels.get("kind")), tuple(found.items()), str(labels.get("order", "")))
-    if not all(map(book.has, decision.legal)):
-        return []
-    try:
-        return [[role, text] for role, text in decision.under(book).messages]
-    except (EvaluationError, RenderError, KeyError):
-        return []
-
-
-class _Replies:
-    """The replies that the header of a transcript holds, which may be any value."""
-
-    def __init__(self, transcript: Transcript, move: int) -> None:
-        self._mistakes = list(_entries(transcript.head.get("mistakes")))
-        self._texts: dict[tuple[str, str], list[str]] = defaultdict(list)
-        for one in _entries(transcript.head.get("replies")):
-            self._texts[one["seat"], one["step"]].append(one["text"])
-
-    def refused(self, decision: Decision) -> list[list[str]]:
-        """Returns the refused replies to a decision: the reason and the text of each."""
-        place = (decision.seat, decision.step, decision.occurrence)
-        return [
-            [REASONS.get(str(one.get("reason")), str(one.get("reason"))), one["text"]]
-            for one in self._mistakes
-            if (one["seat"], one["step"], one.get("occurrence")) == place
-        ]
-
-    def raw(self, decision: Decision) -> str:
-        """Returns the reply to a decision as it came; empty where none was kept."""
-        texts = self._texts[decision.seat, decision.step]
-        before = sum(
-            (one["seat"], one["step"]) == (decision.seat, decision.step)
-            and isinstance(one.get("occurrence"), int)
-            and one["occurrence"] <= decision.occurrence
-            for one in self._mistakes
-        )
-        return next(iter(texts[decision.occurrence + before :]), "")
-
-
-def _entries(value: Any) -> Iterator[Mapping[str, Any]]:
-    """Yields the entries of what should be a list of replies."""
-    for one in value if isinstance(value, list) else ():
-        if isinstance(one, dict) and all(
-            isinstance(one.get(key), str) for key in ("seat", "step", "text")
-        ):
-            yield one
 
 
 class _Starts(list[tuple[int, int]]):

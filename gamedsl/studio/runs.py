@@ -25,10 +25,14 @@ def rows(folders: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def _row(folder: Path) -> dict[str, Any]:
+    from gamedsl.view.report.comparison import recipe_settings
+
     row = {"game": "", "model": "", "seed": "", "steps": "", "state": "", "headline": ""}
+    row["recipe"] = ""
     try:
         saved = open_saved(folder)
         info, records = saved.info(), saved.records()
+        settings = recipe_settings(info, saved.settings())
     except RunDamaged as error:
         return row | {"fault": str(error)}
     end = next((record for record in reversed(records) if record["event"] == "end"), None)
@@ -39,6 +43,7 @@ def _row(folder: Path) -> dict[str, Any]:
         "seed": info.get("seed", ""),
         "steps": records[-1]["step"] if records else 0,
         "state": "ended" if end else "running, or stopped",
+        "recipe": "\n".join(f"{name}={value}" for name, value in sorted(settings.items())),
         "headline": summary.partition(". ")[0],
         "fault": "",
     }
@@ -47,6 +52,7 @@ def _row(folder: Path) -> dict[str, Any]:
 def run(folder: str) -> dict[str, Any]:
     """Returns a run as a page shows it: `charts` are titles with pictures. Raises RunDamaged."""
     from gamedsl.view.charts import Series, line_chart
+    from gamedsl.view.report.comparison import odds_charts
 
     saved = open_saved(Path(folder))
     steps = [record for record in saved.records() if record["event"] == "step"]
@@ -61,7 +67,19 @@ def run(folder: str) -> dict[str, Any]:
         lines = [Series(name, [v.get(name) for v in values], at) for at, name in enumerate(names)]
         if lines and len(steps) > 1:
             charts.append([title, line_chart(title, [record["step"] for record in steps], lines)])
-    return _row(Path(folder)) | {"charts": charts}
+    odds = [[one.title, one.svg] for one in odds_charts([steps]) if len(steps) > 1]
+    return _row(Path(folder)) | {"charts": [*charts, *odds]}
+
+
+def seeds(folders: Sequence[str]) -> dict[str, Any]:
+    """Returns runs that differ in the seed alone as one: `means` with 95% intervals over the seeds,
+    and `charts` of titles, notes and pictures. Raises RunDamaged."""
+    from gamedsl.view.report.comparison import seed_charts, seed_means
+    from gamedsl.view.report.run_data import read_run
+
+    runs = [read_run(Path(folder), with_game=False) for folder in folders]
+    charts = [[one.title, one.note, one.svg] for one in seed_charts(runs)]
+    return {"means": seed_means(runs), "charts": charts}
 
 
 def compare(folders: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gamedsl.mcp.refusal import Refused
-from gamedsl.studio import replays, runs, workshop
+from gamedsl.studio import replays, runs, witness, workshop
 from gamedsl.studio.desk import Desk
 from gamedsl.studio.records import Advice
 
@@ -23,9 +23,10 @@ class StudioTasks:
             "advise": advice.advise, "review": advice.review, "describe": workshop.describe,
             "games": shop.games, "check": workshop.check, "facts": workshop.facts,
             "picture": workshop.picture, "pictures": workshop.pictures,
-            "prompts": workshop.prompts, "proofs": workshop.proofs, "solution": workshop.solution,
-            "plays": replays.plays, "step": replays.step, "record_text": replays.record_text,
-            "runs": runs.rows, "run": runs.run, "compare": runs.compare,
+            "prompts": workshop.prompts, "proofs": shop.proofs, "solution": workshop.solution,
+            "plays": replays.plays, "step": replays.step, "witness": witness.witness,
+            "conversation": replays.conversation, "record_text": replays.record_text,
+            "runs": runs.rows, "run": runs.run, "compare": runs.compare, "seeds": runs.seeds,
         }  # fmt: skip
 
     def carry_out(self, task: str, given: Mapping[str, Any]) -> Any:

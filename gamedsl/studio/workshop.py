@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.mcp.refusal import Refused
 from gamedsl.mcp.tasks import TREE_LIMIT, run_command
 from gamedsl.runtime.transcripts import params_as_data
+from gamedsl.sema.library import resolve_argument
 from gamedsl.studio.loading import load_game
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ class Workshop:
 
     def __init__(self) -> None:
         self._listed: dict[tuple[str, int], Listed] = {}
+        self._proofs: tuple[tuple[str, int], dict[str, Any]] | None = None
 
     def games(self, own: Sequence[str]) -> list[dict[str, Any]]:
         """Returns the shipped games, and those of these files, as `gamedsl games` lists them."""
@@ -42,6 +44,14 @@ class Workshop:
         known = {path.resolve() for path, _, _ in rows}
         rows += [(Path(p), p, ("own",)) for p in own if Path(p).resolve() not in known]
         return [asdict(self._row(*row)) for row in rows]
+
+    def proofs(self, file: str) -> dict[str, Any]:
+        """Returns what `gamedsl validate --report json` says of a game; that of the last is kept,
+        until its file changes."""
+        key = file, Path(resolve_argument(file)).stat().st_mtime_ns
+        if self._proofs is None or self._proofs[0] != key:
+            self._proofs = key, dict(_json("validate", file, "--report=json")[0])
+        return self._proofs[1]
 
     def _row(self, path: Path, file: str, tags: tuple[str, ...]) -> Listed:
         from gamedsl.commands.games import listed
@@ -148,11 +158,6 @@ def pictures(file: str) -> dict[str, Any]:
 def prompts(file: str, seat: str, at: str) -> dict[str, Any]:
     """Returns what each seat is sent, or one of them; `at` names a history."""
     return dict(_json("prompts", file, "--format=json", *_given(role=seat, at=at)))
-
-
-def proofs(file: str) -> dict[str, Any]:
-    """Returns what `gamedsl validate --report json` says of a game."""
-    return dict(_json("validate", file, "--report=json")[0])
 
 
 def solution(file: str) -> str:

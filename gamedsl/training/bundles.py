@@ -24,6 +24,7 @@ from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.players.model_replies import query_of
 from gamedsl.policies.base import Query
 from gamedsl.recipe.table import Recipe
+from gamedsl.training import progress
 from gamedsl.training.rollout import Start, generator
 from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import Answers, SeatAssignment
@@ -124,10 +125,13 @@ class Bundles:
         scorer.score(self._known)
         rng = generator(recipe.seed, batch.step, batch.purpose("play"))
         chance, frontier = Chance(rng, rows), list[Bundle]()
+        moves, played, games = 0, 0, sum(start.games for start in starts)
 
         def arrive(bundle: Bundle) -> None:
+            nonlocal played
             for part in chance.split(bundle):
                 if part.episode.done:
+                    played += part.games
                     batch.trajectories.append(
                         Trajectory(part.group, part.games, part.samples, part.episode, part.row)
                     )
@@ -137,6 +141,8 @@ class Bundles:
         for start in starts:
             arrive(Bundle(start.episode, start.games, start.group, row=start.row))
         while frontier:
+            moves += 1
+            progress.begin_piece(f"move {moves}")
             asked = [(bundle, _asked(bundle, batch, seating)) for bundle in frontier]
             scorer.score([query for _, each in asked for _, query, _ in each if query is not None])
             if seating.pool is not None:
@@ -145,6 +151,7 @@ class Bundles:
             for bundle, each in asked:
                 for part in self._moved(bundle, each, batch, seating, rng):
                     arrive(part)
+                progress.count(played, games, "played")
         batch.tokens = scorer.tokens
 
     def _moved(

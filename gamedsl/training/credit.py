@@ -34,7 +34,7 @@ Shape letters: A labels of a query, S seats.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
@@ -44,6 +44,7 @@ import numpy as np
 
 from gamedsl.players.model_replies import query_of
 from gamedsl.recipe.table import Recipe
+from gamedsl.training import progress
 from gamedsl.training.bundles import draw_joint
 from gamedsl.training.rollout import generator
 from gamedsl.training.scoring import Scorer
@@ -54,9 +55,6 @@ if TYPE_CHECKING:
     from gamedsl.policies.base import Query
     from gamedsl.runtime import Decision, Episode
     from gamedsl.training.sessions import Branch, Sessions
-
-TOLD_EVERY = 10.0
-"""Seconds after which a step that replays says again how far it is."""
 
 Script = dict[tuple[str, str, int], str]
 """What is chosen, by seat, step and occurrence."""
@@ -93,12 +91,8 @@ class _Course:
 class Replays:
     """Plays out what else could have been done, with the policy that a scorer scores."""
 
-    def __init__(
-        self, recipe: Recipe, scorer: Scorer, seating: SeatAssignment,
-        tell: Callable[[dict[str, Any]], None] = lambda record: None,
-    ) -> None:  # fmt: skip
-        """tell: hears every `TOLD_EVERY` seconds how far the replays of a step are."""
-        self._scorer, self._seating, self._tell = scorer, seating, tell
+    def __init__(self, recipe: Recipe, scorer: Scorer, seating: SeatAssignment) -> None:
+        self._scorer, self._seating = scorer, seating
         self._seed, self._most = recipe.seed, recipe.replays
         self._held = recipe.credit == "difference"
 
@@ -107,7 +101,7 @@ class Replays:
         histories."""
         rng = generator(self._seed, batch.step, "replays")
         courses = self._courses(batch, samples)
-        self._follow([course for each in courses.values() for course in each], rng, batch.step)
+        self._follow([course for each in courses.values() for course in each], rng)
         return [
             self._advantage(batch, sample, courses[self._key(number, sample)])
             for number, sample in samples
@@ -120,7 +114,7 @@ class Replays:
         found = [course for each in self._courses(batch, samples).values() for course in each]
         tried = found[:: max(len(found) // most, 1)]
         started = time.perf_counter()
-        self._follow(tried, generator(self._seed, batch.step, "replays"), batch.step)
+        self._follow(tried, generator(self._seed, batch.step, "replays"))
         seconds = time.perf_counter() - started
         return len(found), seconds * len(found) / max(len(tried), 1)
 
@@ -160,12 +154,13 @@ class Replays:
             q_A, pi_A = np.nan_to_num(q_A), pi_A / pi_A.sum()
         return float(q_A[action] - pi_A @ q_A)
 
-    def _follow(self, courses: Sequence[_Course], rng: np.random.Generator, step: int) -> None:
+    def _follow(self, courses: Sequence[_Course], rng: np.random.Generator) -> None:
         """Plays all courses to their ends, decision by decision, all at once."""
         going = [course for course in courses if course.points]
-        move, told = 0, time.monotonic()
+        move = 0
         while going:
             move += 1
+            progress.begin_piece(f"move {move}")
             asked = [
                 (episode, [self._ask(course, d) for d in episode.decisions])
                 for course in going
@@ -173,10 +168,7 @@ class Replays:
             ]
             self._scorer.score([q for _, pairs in asked for _, q in pairs if q is not None])
             for done, course in enumerate(going):
-                if time.monotonic() - told > TOLD_EVERY:
-                    told = time.monotonic()
-                    self._tell({"event": "replays", "step": step, "move": move, "done": done,
-                                "courses": len(going)})  # fmt: skip
+                progress.count(done, len(going), "other choices")
                 points = course.points
                 course.points = []
                 for episode, weight in points:

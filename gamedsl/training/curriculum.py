@@ -146,7 +146,7 @@ class _Started:
     def __init__(self, observer: Observer) -> None:
         self._observer = observer
         self.warm_up, self.step, self.end = observer.warm_up, observer.step, observer.end
-        self.replays = observer.replays
+        self.progress = observer.progress
 
     def start(self, record: Record) -> None: ...
 

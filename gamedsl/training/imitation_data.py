@@ -44,6 +44,7 @@ from gamedsl.players.base import (
     Posed,
     Speaker,
 )
+from gamedsl.players.endpoint import EndpointPlayer
 from gamedsl.players.model_replies import OPENED, query_of
 from gamedsl.players.random import RandomPlayer
 from gamedsl.policies.base import Message, Policy, Query
@@ -130,6 +131,8 @@ def players_of(
         expert = open_player(
             plan.expert, game, seed=recipe.seed, budget=seating.budget, from_file=True
         )
+        if isinstance(expert, EndpointPlayer):
+            expert.endpoint.keep_on_disk()  # a warm-up that was stopped begins anew
         if isinstance(expert, RandomPlayer):
             expert = RandomPlayer(seed=recipe.seed, plain_words=True)
         if plan.opponents is None:

@@ -35,6 +35,7 @@ from gamedsl.recipe.table import Recipe, Until
 from gamedsl.runtime import Env
 from gamedsl.runtime.game import Game
 from gamedsl.training import checkpoint as checkpoints
+from gamedsl.training import progress
 from gamedsl.training.advantages import Advantages
 from gamedsl.training.bundles import Bundles
 from gamedsl.training.checkpoint import Checkpoint, Lasting, adapters_of, put_back, state_of
@@ -76,8 +77,9 @@ class Observer(Protocol):
 
     def step(self, record: Record) -> None: ...
 
-    def replays(self, progress: Record) -> None:
-        """Hears how far the replays of a step are (`credit`), where they take long."""
+    def progress(self, record: Record) -> None:
+        """Hears how far the step under way is, where it takes long (`gamedsl.training.progress`).
+        That is no record of the run."""
         ...
 
     def end(self, record: Record) -> None: ...
@@ -123,7 +125,7 @@ def train(
     notify, stop = partial(_notify, observers), interrupt or Interrupt()
     seating = seating or assign_seats(game, recipe)
     seating.budget.halted = lambda: stop.overdue
-    training = Training.of(game, recipe, run, policy, seating, levels, notify)
+    training = Training.of(game, recipe, run, policy, seating, levels)
     with run.locked():
         try:
             if not training.begin(notify, lambda: stop.asked):
@@ -131,7 +133,8 @@ def train(
         except Interrupted:
             return Outcome(0, finished=False)
         try:
-            outcome = _steps(training, notify, conclude, stop)
+            with progress.telling(notify):
+                outcome = _steps(training, notify, conclude, stop)
         except (BudgetSpent, Interrupted) as ended:
             step = training.fall_back()
             write_adapters(run, policy)
@@ -150,6 +153,7 @@ def _steps(
     state to fall back from."""
     recipe, run, step, level = at.recipe, at.run, at.step, at.level
     at.mark(step)
+    progress.begin_step(step + 1)
     batch = at.play(step + 1) if at.records.measures_next else None
     if not run.records():
         run.append(at.opening(batch))
@@ -162,14 +166,18 @@ def _steps(
     while step < recipe.steps and not (stop.asked or goal.reached or at.level != level):
         started = time.perf_counter()
         step += 1
+        progress.begin_step(step)
         batch = batch or at.play(step)
+        progress.begin_part("advantages")
         experience = at.weigh(step, batch)
+        progress.begin_part("update")
         if experience.samples:
             updated = at.method.update(experience)
         else:
             updated = at.learner.idle(step)
         seen = at.after(step, batch)
         ahead = at.play(step + 1) if at.records.measures_next else None
+        progress.begin_part("measures")
         record = at.record(experience, updated, ahead) | seen
         record["seconds"] = round(time.perf_counter() - started, 4)
         run.append(record)
@@ -255,7 +263,7 @@ class Training:
     @classmethod
     def of(
         cls, game: Game, recipe: Recipe, run: RunFolder, policy: Policy, seating: SeatAssignment,
-        levels: Levels | None, notify: Callable[[Record], None] = lambda record: None,
+        levels: Levels | None,
     ) -> Training:  # fmt: skip
         """Puts a run together. Raises TrainError where it cannot be trained."""
         written = recipe.in_words(game.ir)
@@ -277,7 +285,7 @@ class Training:
             records = ScoredRecords(metrics, bounds, LostLines(game, env, recipe, seating), scorer)
         replays: Replays | Redraws = (
             Redraws(recipe, Sessions(writer(policy)), seating)
-            if written else Replays(recipe, scorer, seating, notify)
+            if written else Replays(recipe, scorer, seating)
         )  # fmt: skip
         advantages = Advantages(recipe, replays, written=written)
         schedule = Schedule(game.ir, recipe)
@@ -385,6 +393,7 @@ class Training:
         Raises BudgetSpent."""
         if self.stale is not None:
             return self.stale.batch(step)
+        progress.begin_part("games")
         return play(self.env, self.engine, self.recipe, step, self.seating, self.rows)
 
     def weigh(self, step: int, batch: Batch) -> Experience:

@@ -60,6 +60,7 @@ from gamedsl.policies.base import Policy, Query
 from gamedsl.policies.generation import TokenEntropy, TokenRow, Writing, join_turns
 from gamedsl.policies.multi_model import models_of
 from gamedsl.recipe.table import Recipe
+from gamedsl.training import progress
 from gamedsl.training.advantages import Advantage
 from gamedsl.training.estimators import ActionSums, Experience, action_sums, counted
 from gamedsl.training.methods.base import Learner, Record
@@ -260,6 +261,7 @@ def descend(learner: Learner, losses: Sequence[Loss], experience: Experience) ->
     learner.set_lr(lr)
     value = norm = 0.0
     for inner, loss in enumerate(losses):
+        progress.begin_piece(f"pass {inner + 1} of {len(losses)}")
         optimizer.zero_grad()
         value = loss.backward(inner)
         learner.freeze(experience.frozen)
@@ -552,7 +554,12 @@ class TokenLoss:
         if self._recipe.ratio == "sequence":
             ratio_T = self._sequence_ratios(torch.cat(self._policy.token_log_probs(tokens.rows)))
 
+        done = 0
+
         def weigh(number_T: torch.Tensor, log_pi_T: torch.Tensor) -> torch.Tensor:
+            nonlocal done
+            done += len(number_T)
+            progress.count(done, len(gain_T), "tokens")
             rho_T = (log_pi_T - self._drawn_T[number_T]).exp()
             counted_T = rho_T if ratio_T is None else ratio_T[number_T]
             weight_T = _clipped(counted_T, gain_T[number_T], self._clip, first=first)[0]

@@ -23,6 +23,7 @@ from gamedsl.training.monitors.text import (
     ranges_for,
     rounds,
 )
+from gamedsl.training.progress import progress_text
 from gamedsl.training.summary import mixture, predicted
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ SPARKS = "▁▂▃▄▅▆▇█"
 MEMORY = 400
 SLOW = 3.0
 """Seconds from which on it is said how long the step under way takes."""
+QUIET = 30.0
+"""Seconds of a step after which plain output says how far it is, for the first time; from then on
+whenever the step has lasted twice as long."""
 WIDEST = 110
 
 
@@ -58,8 +62,11 @@ class Screen:
         self._total = total_steps
         self._history: dict[int, Record] = {}
         """The latest records of steps, by step; 0 is the start."""
-        self._under_way = 0.0
+        self._under_way = time.monotonic()
         """When the step under way began."""
+        self._within = ""
+        """How far the step under way is, in words."""
+        self._patience = QUIET
         self._echo = _QuietKeys()
         self._live: Any = None
         self._last: Record = {}
@@ -130,7 +137,7 @@ class Screen:
         self._start = record
         if not self._history:
             self._remember(record)
-        self._under_way = time.monotonic()
+        self._begin_step()
         if not self.console.is_terminal:
             self.message(self._title)
             if self._prediction:
@@ -148,7 +155,7 @@ class Screen:
     def step(self, record: Record) -> None:
         self._last = record
         self._remember(record)
-        self._under_way = time.monotonic()
+        self._begin_step()
         for line in alarms(record):
             self.message(line)
         if self._live is not None:
@@ -156,12 +163,16 @@ class Screen:
         else:
             self.message(self._line(record))
 
-    def replays(self, progress: Record) -> None:
-        """Prints how far the replays of a step are, which take long."""
-        self.message(
-            f"step {progress['step']}: other choices are played out, move {progress['move']},"
-            f" {progress['done']:,} of {progress['courses']:,}"
-        )
+    def progress(self, record: Record) -> None:
+        """Shows how far the step under way is; where nothing is redrawn, as a line now and then."""
+        self._within = progress_text(record)
+        waited = time.monotonic() - self._under_way
+        if self._live is None and waited >= self._patience:
+            self._patience = 2 * waited
+            self.message(f"step {record['step']}: {self._within}, {duration(waited)} so far")
+
+    def _begin_step(self) -> None:
+        self._under_way, self._within, self._patience = time.monotonic(), "", QUIET
 
     def end(self, record: Record) -> None:
         """Leaves the last panel in place and puts the summary under it."""
@@ -212,6 +223,8 @@ class Screen:
 
         width = min(self.console.width, WIDEST) - 2
         parts: list[RenderableType] = [self._head(width), self._progress(width)]
+        if self._is_slow:
+            parts.append(self._inside_text(width))
         if self._prediction and self.console.height >= 16:
             parts.append(Text(self._prediction, style="italic"))
         if self._rewards or self._measures:
@@ -248,12 +261,27 @@ class Screen:
             done = f"{duration(mean * left)} left" if left else "done"
             said = f"{duration(mean)} a step, {done}"
             inside = self._inside(mean) if left else 0.0
-        if (waited := self._waited) >= SLOW:
-            said = f"step {step + 1}: {duration(waited)} so far, {said}"
         room = max(width - len(said) - 2, 4)
         full = round(room * min((step + inside) / self._total, 1)) if self._total else 0
         bar = Text("━" * full, style="cyan").append("─" * (room - full), style="dim")
         return bar.append("  ").append(said, style="dim")
+
+    @property
+    def _is_slow(self) -> bool:
+        """Whether steps are so slow that the panel says how far the one under way is: that line
+        stays where the last one was slow, so that nothing jumps."""
+        if self._done or (self._last.get("step") or 0) >= self._total:
+            return False
+        return self._waited >= SLOW or (self._seconds[-1:] or [0.0])[0] >= SLOW
+
+    def _inside_text(self, width: int) -> Text:
+        """Returns how far the step under way is."""
+        from rich.text import Text
+
+        said = f"step {(self._last.get('step') or 0) + 1}: {duration(self._waited)}"
+        text = Text(f"{said}, {self._within}" if self._within else said, style="dim")
+        text.truncate(width, overflow="ellipsis")
+        return text
 
     @property
     def _waited(self) -> float:

@@ -26,6 +26,7 @@ from gamedsl.policies.multi_model import mute_model
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.memory import Memory
+from gamedsl.training import progress
 from gamedsl.training.errors import TrainError
 from gamedsl.training.guests import Guest
 from gamedsl.training.rollout import Start, generator
@@ -206,6 +207,7 @@ class _Games:
         """room: the most tokens that a reply may be written with."""
         self._games, self._rngs, self._batch = games, rngs, batch
         self._seating, self._pool, self._room = seating, pool, room
+        self._replies = self._ended = 0
         self._posed: dict[int, tuple[Player, list[tuple[int, Posed]]]] = {}
         """By player, the decisions that it is still to be asked, with the numbers of their
         games."""
@@ -215,6 +217,7 @@ class _Games:
         do."""
         game = self._games[number]
         if game.episode.done:
+            self._ended += 1
             return ()
         asked: list[Asked | Later] = []
         waits = False
@@ -244,6 +247,8 @@ class _Games:
 
     def take(self, one: Asked, reply: Reply) -> Next:
         """Takes a reply of the policy."""
+        self._replies += 1
+        progress.count(self._ended, len(self._games), "played", f"{self._replies:,} replies")
         decision, game = one.decision, self._games[one.number]
         if one.adapter != self._seating.adapter(decision.role):
             game.given[decision.seat] = reply.answer, None

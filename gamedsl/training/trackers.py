@@ -138,7 +138,7 @@ class Guarded:
             if name not in self._shown or _words(table) != _words(self._shown[name]):
                 self._show(name, table, record["step"])
 
-    def replays(self, progress: Record) -> None:
+    def progress(self, record: Record) -> None:
         """Sends nothing: how far a step is, is no number of the run."""
 
     def end(self, record: Record) -> None:

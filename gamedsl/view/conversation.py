@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -27,6 +27,7 @@ from gamedsl.runtime.replay import indexed
 from gamedsl.runtime.transcripts import Chosen, Drawn, Failed
 from gamedsl.storage.characters import escaped
 from gamedsl.tables.model import TextRun, series
+from gamedsl.tables.text import cut as cut_text
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -141,13 +142,14 @@ class Conversation:
 # the model
 
 
-def conversation_of(replay: Replay) -> Conversation:
+def conversation_of(replay: Replay, prompted: Container[int] | None = None) -> Conversation:
     """Returns the conversation of a transcript that was played again, as far as it agrees with the
-    game."""
+    game. `prompted` are the numbers of the moves whose prompts are written out, by default all."""
     episode, records = replay.episode, _Records(replay.transcript)
     env = episode.env
     exchanges = tuple(
-        _exchange_of(number, move, records) for number, move in enumerate(replay.moves, start=1)
+        _exchange_of(number, move, records, prompted is None or number in prompted)
+        for number, move in enumerate(replay.moves, start=1)
     )
     return Conversation(
         _title(replay.transcript), env.ir.everyone,
@@ -230,7 +232,7 @@ class _Records:
         return LabelBook(kind, tuple(book.items()), str(self.labels.get("order", "")))
 
 
-def _exchange_of(number: int, move: Move, records: _Records) -> Exchange:
+def _exchange_of(number: int, move: Move, records: _Records, prompted: bool) -> Exchange:
     happening, told, before = move.happening, list(move.told), move.before
     everyone = before.env.ir.everyone
     parts: list[Outcome | Utterance] = []
@@ -243,12 +245,15 @@ def _exchange_of(number: int, move: Move, records: _Records) -> Exchange:
         case Chosen(step, choices):
             for one in before.decisions:
                 seen_by = _taken(told, step, one.seat, choices[one.seat], everyone)
-                parts.append(_answer(one, step, choices[one.seat], seen_by, (), before, records))
+                answer = choices[one.seat]
+                parts.append(_answer(one, step, answer, seen_by, (), before, records, prompted))
         case Failed(failures):
             for one in before.decisions:
                 if one.seat in failures:
                     last = Refusal(*failures[one.seat])
-                    parts.append(_answer(one, one.step, None, (), (last,), before, records))
+                    parts.append(
+                        _answer(one, one.step, None, (), (last,), before, records, prompted)
+                    )
     notices = tuple(Notice(seats, known((event,))) for seats, event in told)
     return Exchange(number, tuple(parts), notices)
 
@@ -267,7 +272,7 @@ def _taken(
 
 def _answer(
     decision: Decision, step: str, name: str | None, seen_by: Seats, last: tuple[Refusal, ...],
-    before: Episode, records: _Records,
+    before: Episode, records: _Records, prompted: bool,
 ) -> Utterance:  # fmt: skip
     """Returns the answer of a seat at a decision; `last` is the reply for which it forfeits."""
     seat, spoken = decision.seat, decision.said is not None
@@ -275,12 +280,13 @@ def _answer(
     if last and refused[-1:] != last:
         refused += last
     asked = spoken or len(decision.legal) > 1
+    prompt = _prompt(decision, records) if asked and prompted else ()
     answered = asked and bool(name) and len(refused) <= decision.env.ir.costs[seat].retry
     raw = records.reply(seat, decision.step, len(refused), answered)
     return Utterance(
         seat, step, name, spoken, "" if spoken else records.label(name or ""), seen_by,
         tuple(_detailed(one, decision, before) for one in refused),
-        "" if spoken else _thought(raw), raw, _prompt(decision, records) if asked else (),
+        "" if spoken else _thought(raw), raw, prompt,
     )  # fmt: skip
 
 
@@ -365,6 +371,26 @@ def _fields(name: str) -> Iterator[str]:
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         yield f"{field}: {shown}"
 
+
+def headline_of(exchange: Exchange) -> str:
+    """Returns a move in one line."""
+    return ", ".join(map(_part_headline, exchange.parts))
+
+
+def _part_headline(part: Outcome | Utterance) -> str:
+    if isinstance(part, Outcome):
+        return f"chance draws {part.place} = {_shortened(part.name)}"
+    if part.name is None:
+        return f"{part.seat} gave no valid reply"
+    return f"{part.seat} {part.step} = {_shortened(part.name) or 'nothing'}"
+
+
+def _shortened(text: str) -> str:
+    return cut_text(" ".join(escaped(text.replace("\n", " ")).split()), HEADLINE)
+
+
+HEADLINE = 80
+"""Characters of one answer in a headline."""
 
 # the rendering for terminals
 
@@ -535,15 +561,28 @@ CUT = 4_000
 
 
 def conversation_html(
-    talk: Conversation, *, title: str = "", prompts: bool = True, cut: int = CUT
-) -> Markup:
+    talk: Conversation, *, title: str = "", prompts: bool = True, cut: int = CUT,
+    address: Callable[[int], str] | None = None, ends: bool = True,
+) -> Markup:  # fmt: skip
     """Returns a conversation as an `<article>`; every text is escaped, and what is longer than
     `cut` ends with the number of characters that are left out. Prompts, thoughts and raw replies
-    are folded, in `<details>`."""
-    turns = Markup("").join(_exchange_html(one, talk, prompts, cut) for one in talk.exchanges)
-    return Markup('<article class="talk">\n{}<ol class="turns">\n{}</ol>\n{}</article>\n').format(
-        _head_html(talk, title or talk.title), turns, _end_html(talk)
+    are folded, in `<details>`. With `address` each move has a link to it, by its number; `ends`
+    says that the last move should end the play."""
+    turns = Markup("").join(
+        _exchange_html(one, talk, prompts, cut, address(one.number) if address else "")
+        for one in talk.exchanges
     )
+    return Markup('<article class="talk">\n{}<ol class="turns">\n{}</ol>\n{}</article>\n').format(
+        _head_html(talk, title or talk.title),
+        turns,
+        _end_html(talk) if ends or talk.payoffs else "",
+    )
+
+
+def exchange_html(talk: Conversation, number: int, *, cut: int = CUT) -> Markup:
+    """Returns one move of a conversation, as it stands in the whole."""
+    turn = _exchange_html(talk.exchanges[number - 1], talk, True, cut)
+    return Markup('<article class="talk">\n<ol class="turns">\n{}</ol></article>\n').format(turn)
 
 
 def conversation_rules() -> str:
@@ -565,7 +604,9 @@ def _head_html(talk: Conversation, title: str) -> Markup:
 _KINDS = 8
 
 
-def _exchange_html(exchange: Exchange, talk: Conversation, prompts: bool, cut: int) -> Markup:
+def _exchange_html(
+    exchange: Exchange, talk: Conversation, prompts: bool, cut: int, address: str = ""
+) -> Markup:
     parts = Markup("").join(
         _outcome_html(part, talk, cut)
         if isinstance(part, Outcome)
@@ -578,7 +619,10 @@ def _exchange_html(exchange: Exchange, talk: Conversation, prompts: bool, cut: i
         )
         for one in exchange.notices
     )
-    return Markup('<li value="{}">{}{}</li>\n').format(exchange.number, parts, notices)
+    link = Markup()
+    if address:
+        link = Markup('<a class="at" href="{}">move {}</a>').format(address, exchange.number)
+    return Markup('<li value="{}">{}{}{}</li>\n').format(exchange.number, link, parts, notices)
 
 
 def _outcome_html(part: Outcome, talk: Conversation, cut: int) -> Markup:

@@ -16,6 +16,7 @@ import pyspiel
 
 import gamedsl
 from tests.conformance.rows import (
+    LONG,
     RANDOM,
     TREE,
     VARIANTS,
@@ -146,7 +147,7 @@ winner is paid 1, the other -1; there are no draws.
 
 HEX = [
     hex_board(3, (Walk("positions"), Walk("tree", slow=True)), 548_650),
-    hex_board(11, RANDOM),
+    hex_board(11, LONG),
 ]
 
 
@@ -197,7 +198,7 @@ first row, the first column and the diagonal wins 1; a corner belongs to two sid
 Y = [
     y_board(3, TREE, 1_597),
     y_board(4, (Walk("random", 100), Walk("positions", slow=True))),
-    y_board(9, RANDOM),
+    y_board(9, LONG),
 ]
 
 
@@ -336,7 +337,7 @@ TOY = "colors=1,ranks=2,hand_size=1,max_information_tokens=2,max_life_tokens=2"
 HANABI = [
     *(
         hanabi(
-            f"hanabi-{n}", (Walk("random", 20), Walk("random", 500, slow=True)), players=n
+            f"hanabi-{n}", (Walk("random", 20), Walk("random", 200, slow=True)), players=n
         )
         for n in (2, 3, 4, 5)
     ),

@@ -30,6 +30,7 @@ class Walk:
 
 TREE = (Walk("tree"),)
 RANDOM = (Walk("random", 100), Walk("random", 2_000, slow=True))
+LONG = (Walk("random", 100), Walk("random", 400, slow=True))
 
 
 @dataclass(frozen=True)

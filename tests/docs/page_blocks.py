@@ -62,13 +62,6 @@ def needs_a_run(words: list[str]) -> bool:
     return any(word.startswith(("runs/", "run:")) for word in words)
 
 
-def quick(words: list[str]) -> list[str] | None:
-    """The command as far as it goes without training; None where nothing is left of it."""
-    if words[0] == "train" and "--resume" not in words:
-        return [*small(words), "--dry-run"]
-    return None if needs_a_run(words) else words
-
-
 def small(words: list[str]) -> list[str]:
     """The command with a model and a number of steps that tests can afford."""
     if words[0] != "train" or "--resume" in words:

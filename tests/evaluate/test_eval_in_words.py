@@ -340,6 +340,43 @@ def test_evaluation_carries_no_memory_on(tmp_path: Path) -> None:
     assert all(episode["steps"][-1]["step"] == "lessons" for episode in episodes)
 
 
+DIARY = """
+game: diary
+roles: [walker]
+state: {lessons: {of: text(200), lasts: run}}
+turns:
+  - {show: lessons, as: earlier, if: lessons != none}
+  - {role: walker, choose: go, from: [x, y], if: lessons != none}
+  - {role: walker, say: lessons, max_tokens: 60}
+payoffs: 1 if go != none else 0
+on_invalid: {then: forfeit, pay: 0}
+"""
+
+
+def test_memory_is_carried(tmp_path: Path) -> None:
+    """Only an episode with a memory pays here: the first of each lineage earns 0, all others 1."""
+    file, kept = write(tmp_path, DIARY), tmp_path / "kept"
+    game = gamedsl.load(file)
+    found = played(game, "random", games=7, carry=3, keep=keeper(kept))
+    (pairing,) = found.pairings
+    assert [one and one.value for one in found.by_episode(pairing)] == [0, 1, 1]
+    mean = found.earned(pairing)
+    assert mean is not None
+    assert (mean.value, mean.rows) == (pytest.approx(2 / 3), 3)
+    assert "by episode" in shown(found)
+    lines = [line for path in kept.iterdir() for line in path.read_text("utf-8").splitlines()]
+    episodes = [json.loads(line) for line in lines]
+    left = [episode["steps"][-1] for episode in episodes]
+    assert [bool(episode["memory"]) for episode in episodes] == [False, True, True] * 3
+    assert episodes[1]["memory"] != episodes[2]["memory"] or left[0] == left[1]
+    assert not played(game, "random", games=4).by_episode(pairing)
+
+
+def test_nothing_is_carried_without_state_that_lasts(chat: Game) -> None:
+    with pytest.raises(EvalError, match="no state that lasts"):
+        played(chat, "random", carry=2)
+
+
 def test_decisions_of_models_that_think(tmp_path: Path) -> None:
     """The mean over thoughts is laid over the tree, and exploitability is that of the mean."""
     game = gamedsl.load(write(tmp_path, PENNIES))

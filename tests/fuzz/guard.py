@@ -293,7 +293,7 @@ def _memory(field: str) -> int:
 @dataclass(frozen=True)
 class Finished:
     """A program that ended: `code` is negative where a signal ended it; `late` says that it was
-    stopped for its time; `memory` is its peak in bytes."""
+    stopped for its time; `memory` is its peak in bytes, 0 where this process had more."""
 
     code: int
     out: bytes
@@ -348,7 +348,8 @@ def _limit(limits: Limits) -> None:
 
 def _wait(process: int, allowed: float) -> tuple[bool, int, int]:
     """Returns whether a process waited for more than `allowed` seconds, its exit code and its peak
-    of memory in bytes."""
+    of memory in bytes: 0 where this process had more, with which the count of a child begins."""
+    ours = _memory("VmHWM")
     watch, looks, pause = Watch(process), time.monotonic() + LOOK, 0.002
     late = False
     while True:
@@ -356,7 +357,8 @@ def _wait(process: int, allowed: float) -> tuple[bool, int, int]:
         if found:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process, signal.SIGKILL)
-            return late, os.waitstatus_to_exitcode(status), usage.ru_maxrss << 10
+            peak = usage.ru_maxrss << 10
+            return late, os.waitstatus_to_exitcode(status), peak if peak > ours else 0
         if time.monotonic() >= looks:
             watch.look()
             looks = time.monotonic() + LOOK

@@ -167,3 +167,15 @@ def test_a_program_runs_under_limits() -> None:
     outcome = fails.failure()
     assert outcome is not None
     assert outcome.kind == "traceback"
+
+
+def test_memory_of_a_program_is_not_that_of_its_parent() -> None:
+    tight = Limits(memory=1 << 20)
+    small = run_program([sys.executable, "-c", "pass"], limits=tight)
+    assert small.failure(tight) is None, "the kernel counts a child from its parent's peak on"
+    status = Path("/proc/self/status").read_text(encoding="ascii")
+    [peak] = [line.split()[1] for line in status.splitlines() if line.startswith("VmHWM:")]
+    more = (int(peak) << 10) + (32 << 20)
+    large = run_program([sys.executable, "-c", f"b'x' * {more}"], limits=tight)
+    assert large.memory >= more
+    assert large.failure(tight) is not None

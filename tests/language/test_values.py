@@ -416,3 +416,18 @@ def test_greatest_value_stands_in_an_action(tmp_path: Path) -> None:
     for _ in range(2):
         episode.step({d.seat: d.labels[1] for d in episode.decisions})
     assert set(episode.payoffs.values()) == {2}
+
+
+@pytest.mark.parametrize(
+    ("text", "span"),
+    [
+        ("(a or b) and (c or d)", "(a or b) and (c or d)"),
+        ("(a) or b or (c and d)", "(a) or b or (c and d)"),
+        ("((a) and (b))", "(a) and (b)"),
+    ],
+)
+def test_spans_keep_the_brackets_of_operands(text: str, span: str) -> None:
+    """Fixes repeat the text of an expression."""
+    tree = parse_expression(scalar(text), Problems())
+    assert tree is not None
+    assert tree.span.text == span

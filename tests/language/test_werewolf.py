@@ -16,7 +16,7 @@ import gamedsl
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump, read
 
-TABLES = [{"players": 6}, {"players": 7, "days": 4}, {"players": 8, "wolves": 1}, {"players": 8}]
+TABLES = [{"players": 6}, {"players": 7, "wolves": 1, "days": 4}, {"players": 8}]
 """The params of the plays, in turn."""
 
 Speaker = Callable[[gamedsl.Decision, Random], str]

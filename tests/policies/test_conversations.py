@@ -3,6 +3,8 @@ ids."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from gamedsl.policies.base import Query
@@ -131,6 +133,18 @@ def test_empty_thought_prompt_is_no_prefix() -> None:
     drawn = _said(chat, "hare")
     assert chat.converse((("user", "Play."),)).ids[-2:] == chat._ids("\n\n")
     assert not chat.converse((("user", "Play."), ("assistant", drawn), ("user", "?"))).extends
+
+
+def test_begun_thought_replaces_an_empty_one() -> None:
+    """A prompt that says not to think is no beginning of a thought; others are left alone."""
+    chat, opened = tokenizer(EMPTY_THOUGHT), tokenizer(THINKING)
+    query = Query((("user", "Play."),), ("stag", "hare"), "a")
+    thought = chat.ids("<think>\n")
+    begun = chat.encode(replace(query, prefix=thought)).prompt
+    assert chat._tokenizer.decode(begun).endswith("assistant\n<think>\n")
+    assert chat._tokenizer.decode(chat.encode(query).prompt).endswith("</think>\n\n")
+    assert begun == opened.encode(replace(query, prefix=thought)).prompt
+    assert opened.encode(query).prompt + thought == begun
 
 
 def test_text_that_the_template_trims_is_not_extended() -> None:

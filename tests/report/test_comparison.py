@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import statistics
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from runs import write_run
 from test_page import Checker, words
 
 from gamedsl.cli import main
+from gamedsl.tables.numbers import number
 from gamedsl.view.report.comparison import mean_series, run_groups
 from gamedsl.view.report.run_data import read_run
 
@@ -69,14 +71,21 @@ def test_the_page_of_several_runs(
     assert "gamedsl, 3 runs" in said
     last = json.loads((runs[0] / "metrics.jsonl").read_text().splitlines()[-2])
     assert re.search(rf"one 3 4 {last['exploitability']:.4g}", said)
-    assert text.count('class="band b0"') >= 2
-    assert 'class="band b1"' not in text
+    course = text.partition("Policy at each decision")[0]
+    assert course.count('class="band b0"') >= 2
+    assert 'class="band b1"' not in course
     assert "different games" not in said
     assert "setting one two other seed 3 4 3" in said
     assert "steps 4 3 4" in said
     assert "games 128 128 64" in said
     assert "model" not in said.split("All other settings")[1].split("Course of training")[0]
     assert "has no page" in said
+    ends = [json.loads((run / "metrics.jsonl").read_text().splitlines()[-2]) for run in runs[:2]]
+    values = [end["exploitability"] for end in ends]
+    half = 12.7062 * statistics.stdev(values) / 2**0.5
+    mean = f"{number(statistics.fmean(values))} ± {number(half)}"
+    assert f"mean of 2 seeds ± half its 95% interval {mean}" in said
+    assert text.count("Policy at hunter_1:move") == 2
     assert 'class="cut c0"' in text
 
 

@@ -154,10 +154,21 @@ def test_further_decisions_are_counted_beyond_the_record():
     assert "and 2 more decisions" in lines[-1]
 
 
-def test_replays_are_told_inside_a_step():
+PLAYED = {"event": "progress", "step": 2, "part": "games", "piece": "move 12", "done": 512,
+          "of": 2048, "what": "played"}  # fmt: skip
+
+
+def test_logs_say_seldom_how_far_a_step_is(monkeypatch):
     made, out = screen(width=400, tty=False)
-    made.replays({"event": "replays", "step": 3, "move": 12, "done": 512, "courses": 2048})
-    assert out.getvalue() == "step 3: other choices are played out, move 12, 512 of 2,048\n"
+    made.start(row(0))
+    made.step(row(1))
+    began, before = made._under_way, len(out.getvalue().splitlines())
+    for seconds in range(0, 1000, 5):
+        monkeypatch.setattr("gamedsl.training.screen.time.monotonic", lambda s=seconds: began + s)
+        made.progress(PLAYED)
+    lines = out.getvalue().splitlines()[before:]
+    assert lines[0] == "step 2: games, move 12, 512 of 2,048 played, 30 s so far"
+    assert len(lines) == 6
 
 
 def test_labels_keep_who_acts_at_72_columns():
@@ -206,10 +217,12 @@ def test_a_long_step_shows_how_far_it_is(monkeypatch):
     made.step(row(1) | {"seconds": 40.0})
     before = panel(made)[1].count("━")
     monkeypatch.setattr("gamedsl.training.screen.time.monotonic", lambda: made._under_way + 30)
-    line = panel(made)[1]
+    made.progress(PLAYED)
+    bar, inside = panel(made)[1:3]
     made.close()
-    assert "step 2: 30 s so far, 40 s a step" in line
-    assert line.count("━") >= before
+    assert "40 s a step" in bar
+    assert bar.count("━") >= before
+    assert inside.strip() == "step 2: 30 s, games, move 12, 512 of 2,048 played"
 
 
 class Terminal:

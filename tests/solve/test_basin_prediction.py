@@ -139,7 +139,7 @@ def test_tipping_start_is_minimal():
     assert predict_basin(tree, at(tree, past[0], past[2])).text != result.text
 
 
-@pytest.mark.parametrize("name", ["stag_hunt", "ultimatum", "tiny_hanabi"])
+@pytest.mark.parametrize("name", ["stag_hunt", "ultimatum"])
 def test_nearest_change_is_that_of_all_targets(name):
     """Leaving out what lies beyond the nearest change found so far changes no result."""
     tree = tabulate(gamedsl.load(name).env())

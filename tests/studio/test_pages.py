@@ -97,11 +97,17 @@ def test_replay_steps_and_branches(owner: Client, folder: Path) -> None:
             break
         page = owner.get(after[0])
     assert "Next: chance draws card[first]" in seen[0]
-    asked = next(text for text in seen if "first is asked: open" in text)
+    asked = next(text for text in seen if "first chooses open" in text)
     assert "(chosen)" in asked
-    assert "The prompt as it was sent" in asked
+    assert "reply with" in asked.casefold()
     assert "has seen: first.card=" in asked
     assert "The game is over" in seen[-1]
+    whole = next(href for href, _ in page.links if href.startswith("/replay/conversation"))
+    talk = owner.get(whole)
+    assert "first chooses open" in talk.text
+    assert "Payoffs: first" in talk.text
+    place = next(href for href, text in talk.links if text == "move 3")
+    assert owner.get(place).text == seen[2]
     back = owner.get(link + "&move=2")
     advice = next(href for href, _ in back.links if href.startswith("/replay/advice"))
     assert "By the Nash equilibrium" in owner.get(f"{advice}&part=1").text
@@ -217,3 +223,58 @@ def test_large_run_opens_without_its_transcripts(owner: Client, folder: Path) ->
     assert "of 9999" in listed.text
     assert "first open = check" in last.html
     assert seconds < 2
+
+
+def test_a_leak_is_shown_as_two_plays(owner: Client, folder: Path) -> None:
+    """The second seat may choose by a card that it has not seen; the names in the file are hostile
+    and stay text."""
+    (folder / "leaky.yaml").write_text(
+        "game: leaky\nroles: [first, second]\ntypes: {Card: [low, middle, high]}\n"
+        "about: '<script>alert(1)</script>'\n"
+        "actions: {raise: {when: card.other != high}, fold: {}}\nturns:\n"
+        "  - {deal: card, from: Card, seen_by: owner}\n"
+        "  - {each: roles, choose: move, from: actions}\npayoffs: 0\n",
+        encoding="utf-8",
+    )
+    page = owner.get("/game?tab=proofs&file=leaky.yaml")
+    link = next(href for href, text in page.links if text == "See the two plays")
+    shown = owner.get(link)
+    assert "GD0440, line 5" in shown.text
+    assert "has seen the same in both plays" in shown.text
+    talks = shown.text.split("Another play")
+    assert len(talks) == 2
+    assert "chance draws card" in talks[0]
+    assert "Options: raise, fold" in shown.text
+    assert "Options: fold" in shown.text
+    assert "<script>alert" not in shown.html
+    missing = owner.get("/game?tab=witness&proof=nothing&file=leaky.yaml")
+    assert "no witness" in missing.text
+
+
+def test_seeds_of_one_recipe_are_one_page(owner: Client, folder: Path) -> None:
+    for seed in (1, 2, 3):
+        run = folder / "runs" / f"seed-{seed}"
+        run.mkdir(parents=True)
+        info = {"game": "stag_hunt", "hash": "0" * 64, "seed": seed, "model": "tiny"}
+        (run / "run.json").write_text(json.dumps(info), encoding="utf-8")
+        recipe = f"steps: 2\nseed: {min(seed, 2)}\nlr: {0.1 if seed < 3 else 0.2}\n"
+        (run / "recipe.yaml").write_text(recipe, encoding="utf-8")
+        probs = {"stag": seed / 10, "hare": 1 - seed / 10}
+        row = {"role": "hunter", "seat": "hunter", "step": "move", "probs": probs}
+        odds = {"hunter:move": row}
+        steps = [
+            {"event": "step", "step": n, "reward": {"hunter": seed}, "policy": odds} for n in (1, 2)
+        ]
+        lines = "".join(json.dumps(step) + "\n" for step in steps)
+        (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
+    runs = owner.get("/runs")
+    assert "cannot be read" not in runs.text
+    (link,) = [href for href, text in runs.links if text.endswith("2 seeds")]
+    page = owner.get(link)
+    assert "seed 1, 2 steps" in page.text
+    assert "runs/seed-3" not in page.text
+    assert "hunter 1.5 ± 6.35" in page.text
+    assert "hunter:move" in page.text
+    assert 'class="band' in page.html
+    one = owner.get("/run?folder=runs/seed-1")
+    assert "hunter:move" in one.text

@@ -155,6 +155,7 @@ class StopAfter:
         self.interrupt = Interrupt()
         self._step = step
 
+    def progress(self, record) -> None: ...
     def start(self, record) -> None: ...
 
     def step(self, record) -> None:

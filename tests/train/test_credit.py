@@ -16,6 +16,7 @@ from gamedsl.training.advantages import Advantages
 from gamedsl.training.bundles import Bundles
 from gamedsl.training.credit import Replays, _thinned
 from gamedsl.training.loop import train
+from gamedsl.training.progress import telling
 from gamedsl.training.rollout import play
 from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import SeatAssignment
@@ -274,7 +275,7 @@ def test_replays_are_counted_and_told(compiled, monkeypatch: pytest.MonkeyPatch)
     recipe = recipe_of(game, credit="counterfactual", games=16, replays=2)
     policy, told = policy_of(game, recipe), []
     scorer = Scorer(policy)
-    replays = Replays(recipe, scorer, SeatAssignment(game.ir, recipe), told.append)
+    replays = Replays(recipe, scorer, SeatAssignment(game.ir, recipe))
     batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1)
     samples = list(batch.samples)
     keys = {replays._key(number, sample): sample for number, sample in samples}
@@ -283,10 +284,9 @@ def test_replays_are_counted_and_told(compiled, monkeypatch: pytest.MonkeyPatch)
     assert count == choices
     assert seconds > 0
     assert told == []
-    monkeypatch.setattr("gamedsl.training.credit.TOLD_EVERY", -1.0)
-    replays.advantages(batch, samples)
-    assert told
-    assert {one["event"] for one in told} == {"replays"}
-    first = told[0]
-    assert (first["step"], first["move"], first["done"]) == (1, 1, 0)
-    assert 0 < first["courses"] <= count
+    monkeypatch.setattr("gamedsl.training.progress.TOLD_EVERY", -1.0)
+    with telling(told.append):
+        replays.advantages(batch, samples)
+    first = next(one for one in told if "of" in one)
+    assert (first["piece"], first["done"], first["what"]) == ("move 1", 0, "other choices")
+    assert 0 < first["of"] <= count

@@ -11,6 +11,7 @@ import torch
 
 import gamedsl
 from gamedsl.cli import main
+from gamedsl.players.base import Posed
 from gamedsl.players.endpoint import EndpointPlayer
 from gamedsl.policies.budget import Budget, BudgetSpent
 from gamedsl.runtime import Game
@@ -217,3 +218,31 @@ def test_times_of_a_recipe_are_those_of_calls(compiled: Callable[[str], Game]) -
     assert (settings.timeout, settings.call_timeout) == (0.5, 3)
     usual = recipe_of(game, model="tabular").budget
     assert (usual.timeout, usual.call_timeout) == (60, 1200)
+
+
+def test_replies_of_an_expert_are_kept_on_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A warm-up that begins anew asks for nothing twice; another seed asks for what it needs."""
+    monkeypatch.setenv("GAMEDSL_CACHE", str(tmp_path / "cache"))
+    file = tmp_path / "game.yaml"
+    file.write_text(DEBATE, encoding="utf-8")
+    game = gamedsl.load(file)
+    with serving(last_option) as served:
+        asked = []
+        for seed in (3, 3, 4):
+            given = recipe_of(
+                game, model="tiny", warm_up__expert=f"endpoint:{served.url}#m", seed=seed
+            )
+            seating = assign_seats(game, given, budget_of(given, [served.url]))
+            (players,), _ = players_of(game, given, seating)
+            player = players["ann"]
+            assert isinstance(player, EndpointPlayer)
+            episode = game.env().reset(seed=1)
+            posed = [Posed(decision, episode, seed) for decision in episode.decisions]
+            texts = [one.text for one in player.answers(posed)]
+            asked.append((len(served.asked), texts))
+        (first, said), (second, again), (third, _) = asked
+        assert said == again
+        assert all(said)
+        assert 0 < first == second < third

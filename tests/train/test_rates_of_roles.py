@@ -60,6 +60,7 @@ def test_adapters_move_by_their_own_rate(
     seen: list[dict[str, float]] = []
 
     class Watch:
+        def progress(self, record: Any) -> None: ...
         def start(self, record: Any) -> None: ...
 
         def step(self, record: Any) -> None:

@@ -93,6 +93,7 @@ def test_resumed_run_has_no_stale_adapters(compiled, tmp_path: Path) -> None:
     """A run that ended is extended, and killed: its player is that of its last checkpoint."""
 
     class Kill:
+        def progress(self, record) -> None: ...
         def start(self, record) -> None: ...
 
         def step(self, record) -> None:

@@ -114,6 +114,9 @@ class Leaks:
 
     def _without(self, what: str, whole: Expr, part: Expr) -> Fix:
         """Returns the fix by which a decision does not depend on a part of an expression."""
+        own = self._remedies.own_entry(whole, part)
+        if own is not None:
+            return own
         if what == "may say":
             return Fix("let `valid` not read it", ())
         said = "offer options that do not depend on it"

@@ -195,6 +195,7 @@ class Remedies:
         self._file = ir.span.source
         self._seats = visibilities.table.names
         self._everyone = visibilities.table.seats
+        self._table = visibilities.table
         self._alike = visibilities.alike
         self._bindings = _bindings(ir)
         self._turns, self._variables = ir.turns, visibilities.variables
@@ -229,6 +230,33 @@ class Remedies:
         own = declared.source is self._file
         edits = set_readers(declared, self.listed(readers)) if own else ()
         return Fix(f"{hidden}, or {openly.text}", edits or openly.edits)
+
+    def own_entry(self, whole: Expr, part: Expr) -> Fix | None:
+        """Returns the fix that reads the actor's own entry of a value per role, where each role
+        sees its own; None where a part of an expression is no such value, nor an entry of one."""
+        of, place = (part.of if isinstance(part, Get) else part), part.span
+        if not isinstance(of, Read) or not isinstance(of.type, PerSeat):
+            return None
+        if _has(part, Local) or all(each is not part for each in walk(whole)):
+            return None  # an item of a list, or in a `let` that others read too
+        if of is part:  # an aggregate over all entries, such as `max(value)`
+            over = next(
+                (
+                    each for each in walk(whole)
+                    if isinstance(each, Apply) and each.arguments == (of,)
+                    and each.type == of.type.of
+                ), None,
+            )  # fmt: skip
+            if over is None:
+                return None
+            place = over.span
+        known = self._variables.get(of.name)
+        if known is None or known.by != "seat" or place.source is not self._file:
+            return None
+        if any(self._table.own(seat) & ~known.part(seat).all for seat in range(len(self._seats))):
+            return None
+        own = f"{short(of.name)}.me"
+        return Fix(f"read `{own}` instead, which who acts can see", (Edit(place, own),))
 
     def _among(self, team: Team) -> Fix:
         """Returns the fix that tells a secret team who is in it, and nobody else."""
@@ -285,10 +313,11 @@ class Remedies:
         there = [f"{read} != none" for read in dict.fromkeys(self._unsure(expr, text))]
         only = f", if: {' and '.join(there)}" if there else ""
         instead = "" if expr is cause.expr else f" of `{text_of(expr)}`"
-        step = (
-            f"{{show: {_quoted(text)}, as: {name}, seen_by: {self._readers_for(flow, expr)}{only}}}"
-        )
+        readers = self._readers_for(flow, expr)
+        step = f"{{show: {_quoted(text)}, as: {name}, seen_by: {readers}{only}}}"
         said = f"tell it before, and read `{name}{part}` instead{instead}: `- {step}`"
+        if flow.acts and flow.without is None and readers == "all" and expr is not flow.condition:
+            said = f"let it depend on what all can see, or {said}"  # a secret is not for everybody
         if flow.action:
             said += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
         return Fix(said, self._edits(flow, expr, f"{name}{part}", step))

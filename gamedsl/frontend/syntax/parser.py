@@ -270,7 +270,8 @@ class _Builder:
                 left, op, right = children
                 return ast.Operator(span, str(op), (self.node(left), self.node(right)))
             case "either" | "both":
-                return _balanced(_OPERATORS[kind], [self.node(child) for child in children])
+                spans = [self.span(one.meta.start_pos, one.meta.end_pos) for one in children]
+                return _balanced(_OPERATORS[kind], [self.node(child) for child in children], spans)
             case "is_kind" | "is_no_kind":
                 return self.kind_test(children[0], children[1], kind == "is_kind", span)
             case "attribute":
@@ -365,13 +366,15 @@ class _Builder:
         raise _RefusedError("GD0204", "this is no statement", span, why, _STATEMENTS)
 
 
-def _balanced(op: str, operands: list[ast.Node]) -> ast.Node:
-    """`a and b and c and d` as `(a and b) and (c and d)`: the same order, and not deep."""
+def _balanced(op: str, operands: list[ast.Node], spans: list[Span]) -> ast.Node:
+    """`a and b and c and d` as `(a and b) and (c and d)`: the same order, and not deep. `spans` are
+    those of the operands with their own brackets, which the spans of their nodes lack."""
     if len(operands) == 1:
         return operands[0]
     middle = (len(operands) + 1) // 2
-    left, right = _balanced(op, operands[:middle]), _balanced(op, operands[middle:])
-    span = Span(left.span.source, left.span.start, max(left.span.end, right.span.end))
+    left = _balanced(op, operands[:middle], spans[:middle])
+    right = _balanced(op, operands[middle:], spans[middle:])
+    span = Span(spans[0].source, spans[0].start, max(spans[0].end, spans[-1].end))
     return ast.Operator(span, op, (left, right))
 
 

@@ -7,8 +7,10 @@ between the lowest and the highest seed shaded. What sets the lines apart names 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise, starmap
 from pathlib import Path
 from statistics import fmean
@@ -35,6 +37,9 @@ IGNORED = frozenset({
 })  # fmt: skip
 """Settings that do not put runs into different groups."""
 
+MANY_DECISIONS, MANY_ACTIONS = 12, 6
+"""Decisions of a group whose odds are drawn, and actions at each."""
+
 SHORT = 18
 """Characters that the name of a line may have in a chart."""
 
@@ -57,6 +62,7 @@ def write_comparison(folders: Sequence[Path], out: Path) -> Path:
     sections = [
         _difference_section(runs),
         _course_section(groups),
+        _policy_section(groups),
         _result_section(groups, out.resolve().parent),
     ]
     write_output(
@@ -78,7 +84,7 @@ def write_comparison(folders: Sequence[Path], out: Path) -> Path:
 def run_groups(runs: Sequence[RunData]) -> list[RunGroup]:
     """The runs in groups, in order of first appearance, each named by the settings that differ."""
     groups: dict[tuple[Any, ...], list[RunData]] = {}
-    flat = [_settings(run) for run in runs]
+    flat = [recipe_settings(run.info, run.recipe) for run in runs]
     for run, settings in zip(runs, flat, strict=True):
         groups.setdefault(tuple(sorted(settings.items())), []).append(run)
     named = [dict(key) for key in groups]
@@ -95,11 +101,11 @@ def _letter(i: int) -> str:
     return ascii_uppercase[i % 26] + (str(i // 26 + 1) if i >= 26 else "")
 
 
-def _settings(run: RunData) -> dict[str, str]:
-    """The settings of a run that matter for its group, by flat names: all but its seed."""
-    found = {"game": str(run.info.get("game")), "hash": str(run.info.get("hash"))[:8]}
-    found |= {f"param {k}": str(v) for k, v in (run.info.get("params") or {}).items()}
-    flat = settings_as_text(run.recipe)
+def recipe_settings(info: Mapping[str, Any], recipe: Mapping[str, Any]) -> dict[str, str]:
+    """Returns the settings of a run that matter for its group, by flat names: all but its seed."""
+    found = {"game": str(info.get("game")), "hash": str(info.get("hash"))[:8]}
+    found |= {f"param {k}": str(v) for k, v in (info.get("params") or {}).items()}
+    flat = settings_as_text(recipe)
     return found | {k: value for k, value in flat if k.partition(".")[0] not in IGNORED}
 
 
@@ -123,7 +129,7 @@ def _difference_section(runs: Sequence[RunData]) -> Section:
 
 def _every_setting(run: RunData) -> dict[str, str]:
     """The settings of a run, its seed too, by flat names."""
-    own = {"seed": str(run.info.get("seed", "")), **_settings(run)}
+    own = {"seed": str(run.info.get("seed", "")), **recipe_settings(run.info, run.recipe)}
     return own | dict(settings_as_text(run.recipe))
 
 
@@ -161,11 +167,16 @@ def _charts(groups: Sequence[RunGroup]) -> Iterator[Figure]:
 
 
 def mean_series(group: RunGroup, colour: int, steps: Sequence[int], measure: Measure) -> Series:
-    """The mean of a group's runs at each step, of those that have it, and their range. `cuts` are
-    the last steps with more runs than the next has."""
-    rows = [
-        {record["step"]: measure(record) for record in run.policy_records} for run in group.runs
-    ]
+    """The line of a group."""
+    return mean_line(_records(group), group.tag, colour, steps, measure)
+
+
+def mean_line(
+    runs: Sequence[Sequence[Record]], name: str, colour: int, steps: Sequence[int], measure: Measure
+) -> Series:
+    """The mean of some runs at each step, of those that have it, and their range. `cuts` are the
+    last steps with more runs than the next has."""
+    rows = [{record["step"]: measure(record) for record in run} for run in runs]
     values: list[float | None] = []
     around: list[tuple[float, float] | None] = []
     counts: list[int] = []
@@ -178,7 +189,66 @@ def mean_series(group: RunGroup, colour: int, steps: Sequence[int], measure: Mea
     cuts = tuple(steps[i] for i, j in pairwise(known) if counts[j] < counts[i])
     left = counts[known[-1]] if known else len(rows)
     fewer = f" ({left} of {len(rows)} seeds)" if cuts else ""
-    return Series(group.tag + fewer, values, colour, around=around, cuts=cuts)
+    return Series(name + fewer, values, colour, around=around, cuts=cuts)
+
+
+def _policy_section(groups: Sequence[RunGroup]) -> Section | None:
+    """The odds at each decision over the steps: the mean over the seeds, with its range."""
+    parts = []
+    for group in groups:
+        drawn = odds_charts(_records(group))
+        if drawn:
+            parts += [heading(group.name)] if group.name else []
+            parts.append(figures(drawn))
+    about = (
+        "Probability of each action: the mean over the seeds, and shaded all between the lowest "
+        "and the highest. More decisions than these are in metrics.jsonl."
+    )
+    return Section("Policy at each decision", [paragraph(about), *parts]) if parts else None
+
+
+def _records(group: RunGroup) -> list[Sequence[Record]]:
+    return [run.policy_records for run in group.runs]
+
+
+def odds_charts(runs: Sequence[Sequence[Record]]) -> list[Figure]:
+    """Returns a chart of the odds at each of the first decisions. `runs` are the records of runs
+    that differ in the seed alone."""
+    policies = [record["policy"] for run in runs for record in run if record.get("policy")]
+    keys = list(dict.fromkeys(key for policy in policies for key in policy))
+    return [_odds_chart(runs, key) for key in keys[:MANY_DECISIONS]]
+
+
+def _odds_chart(runs: Sequence[Sequence[Record]], key: str) -> Figure:
+    """The odds at a decision; of many actions those that are likeliest at the end."""
+    weights, steps = Counter[str](), set[int]()
+    for run in runs:
+        known = [record for record in run if key in (record.get("policy") or {})]
+        steps.update(record["step"] for record in known)
+        if known:
+            weights.update(known[-1]["policy"][key]["probs"])
+    likeliest = [name for name, _ in weights.most_common(MANY_ACTIONS)]
+    names, order = [name for name in weights if name in likeliest], sorted(steps)
+    series = [
+        mean_line(runs, name, place, order, partial(_odds, key, name))
+        for place, name in enumerate(names)
+    ]
+    more = len(weights) - len(names)
+    note = f"{more} less likely actions left out" if more else ""
+    svg = line_chart(f"Policy at {key}", order, series, low=0.0, high=1.0, percent=True)
+    return Figure(key, note, svg)
+
+
+def _odds(key: str, name: str, record: Record) -> float | None:
+    row: Mapping[str, Any] = (record.get("policy") or {}).get(key) or {}
+    found: float | None = row.get("probs", {}).get(name)
+    return found
+
+
+def seed_charts(runs: Sequence[RunData]) -> list[Figure]:
+    """Returns the charts of runs that differ in the seed alone, as a comparison draws them."""
+    (group, *_) = run_groups(runs)
+    return [*_charts([group]), *odds_charts(_records(group))]
 
 
 def _exploitability(record: Record) -> float | None:
@@ -212,9 +282,57 @@ def _result_section(groups: Sequence[RunGroup], below: Path) -> Section:
     for group in groups:
         name = group.name if group.tag == group.name else f"{group.tag}: {group.name}"
         table = Table(columns, [_result_row(run) for run in group.runs], row_heads=1)
+        if len(group.runs) > 1:
+            table = replace(table, rows=[*table.rows, _seed_row(group)])
         links = Markup(" · ").join(_link(run, below) for run in group.runs)
         parts.append((heading(name) if name else Markup()) + wide_table(table) + paragraph(links))
     return Section("Where they ended", parts)
+
+
+def _seed_row(group: RunGroup) -> tuple[str, ...]:
+    """The means of a group at the last steps of its runs."""
+    found = dict(seed_means(group.runs))
+    names = ("exploitability", "last fifth, mean", "in range")
+    rewards = ", ".join(f"{name} {text}" for name, text in found.items() if name not in names)
+    name = f"mean of {len(group.runs)} seeds ± half its 95% interval"
+    return (name, "", "", *(found.get(one, "") for one in names), "", rewards)
+
+
+def seed_means(runs: Sequence[RunData]) -> list[tuple[str, str]]:
+    """Returns the means over runs that differ in the seed alone, at their last steps, with half
+    their 95% intervals (t, over seeds): of exploitability, of the decisions in range, and of what
+    each role is paid."""
+    last = [run.steps[-1] if run.steps else {} for run in runs]
+    roles = dict.fromkeys(role for record in last for role in record.get("reward") or {})
+    measures: list[tuple[str, list[float | None], bool]] = [
+        ("exploitability", [_exploitability(record) for record in last], False),
+        ("last fifth, mean", [_last_fifth(run) for run in runs], False),
+        ("in range", [_in_range(record) for record in last], True),
+        *((role, [_of("reward", role)(record) for record in last], False) for role in roles),
+    ]
+    return [
+        (name, text) for name, values, percent in measures if (text := _mean(values, percent))
+    ]  # fmt: skip
+
+
+def _mean(values: Sequence[float | None], percent: bool) -> str:
+    """A mean with half its interval; empty where there is no value."""
+    import numpy as np
+
+    from gamedsl.evaluate.intervals import mean
+
+    found = mean(np.array([np.nan if value is None else value for value in values]))
+    if found is None:
+        return ""
+    text = number(found.value, percent)
+    return f"{text} ± {number(found.half, percent)}" if found.kind == "t" else text
+
+
+def _last_fifth(run: RunData) -> float | None:
+    """The mean exploitability over the last fifth of a run's steps."""
+    fifth = run.steps[-max(len(run.steps) // 5, 1) :]
+    over = [r["exploitability"] for r in fifth if r.get("exploitability") is not None]
+    return fmean(over) if over else None
 
 
 def _link(run: RunData, below: Path) -> Markup:
@@ -230,16 +348,15 @@ def _link(run: RunData, below: Path) -> Markup:
 def _result_row(run: RunData) -> tuple[str, ...]:
     """The results of a run at its end, and its mean over the last fifth of its steps."""
     last = run.steps[-1] if run.steps else {}
-    fifth = run.steps[-max(len(run.steps) // 5, 1) :]
-    over = [r["exploitability"] for r in fifth if r.get("exploitability") is not None]
+    exploitability, mean = last.get("exploitability"), _last_fifth(run)
     fits = last.get("in_range")
     reward = {r: x for r, x in (last.get("reward") or {}).items() if x is not None}
     return (
         run.folder.name,
         str(run.info.get("seed", "")),
         f"{last.get('step', 0)}" + ("" if run.end else " (interrupted)"),
-        number(over[-1]) if over else "",
-        number(fmean(over)) if over else "",
+        "" if exploitability is None else number(exploitability),
+        "" if mean is None else number(mean),
         f"{fits['inside']} of {fits['of']}" if fits else "",
         str(last.get("extinct", "")),
         ", ".join(f"{role} {number(x)}" for role, x in reward.items()),
