@@ -169,7 +169,7 @@ def test_a_program_runs_under_limits() -> None:
     assert outcome.kind == "traceback"
 
 
-def test_memory_of_a_program_is_not_that_of_its_parent() -> None:
+def test_memory_of_a_program_is_its_own() -> None:
     tight = Limits(memory=1 << 20)
     small = run_program([sys.executable, "-c", "pass"], limits=tight)
     assert small.failure(tight) is None, "the kernel counts a child from its parent's peak on"
