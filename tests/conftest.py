@@ -47,7 +47,7 @@ from gamedsl.frontend.source import loader  # noqa: E402
 from gamedsl.sema.library import resolve_argument  # noqa: E402
 
 SHIPPED = {ROOT / folder for folder in ("games", "protocols", "rewards")}
-COMPILED: dict[str, Result] = {}
+COMPILED: dict[str, tuple[Result, dict[Path, str]]] = {}
 
 
 def compile_once(
@@ -61,8 +61,12 @@ def compile_once(
         return compile_file(path, params, histories, tokenizer)
     place = json.dumps([str(path), str(Path.cwd()), params, histories], default=repr)
     if place not in COMPILED:
-        COMPILED[place] = compile_file(path, params, histories)
-    return replace(COMPILED[place], diagnostics=list(COMPILED[place].diagnostics))
+        with loader.recording() as read:
+            COMPILED[place] = compile_file(path, params, histories), read
+    result, read = COMPILED[place]
+    if (recorded := loader._recorded.get()) is not None:
+        recorded.update(read)
+    return replace(result, diagnostics=list(result.diagnostics))
 
 
 gamedsl.compiler.compile_file = compile_once
