@@ -64,7 +64,7 @@ class Problems:
     def __init__(self, limit: int | None = None) -> None:
         """`limit` is the number of errors at which `FloodError` is raised; None: never."""
         self.found: list[Diagnostic] = []
-        self._limit = limit
+        self.limit = limit
         self._errors = 0
         self._seen: set[tuple[str, Span, str]] = set()
         self._causes: dict[str, int] = {}
@@ -124,7 +124,7 @@ class Problems:
                     self._causes[diagnostic.cause] = len(self.found)
                 self.found.append(diagnostic)
                 self._errors += diagnostic.severity == "error"
-                if self._limit is not None and self._errors >= self._limit:
+                if self.limit is not None and self._errors >= self.limit:
                     raise FloodError
 
     @property

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping as Map
+from contextlib import suppress
 from typing import Any
 
-from gamedsl.diagnostics import Problems
+from gamedsl.diagnostics import FloodError, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import GameIR, NoMove, Reward, Setting
@@ -70,9 +71,10 @@ def build_stage(
     for types_of_lists in (False, True):
         learned: dict[str, Type] = {}
         for _ in range(MAX_ROUNDS):
-            found = Problems()
+            found, ir = Problems(problems.limit), None
             reader = GameReader(document, given, found, chain, budget, learned, types_of_lists)
-            ir = reader.read()
+            with suppress(FloodError):  # raised again below, where this reading is the last
+                ir = reader.read()
             if reader.typer.context.learned == learned:
                 break
             learned = dict(reader.typer.context.learned)
