@@ -27,11 +27,12 @@ def test_collector_resumes_after_an_error() -> None:
 
 
 def test_what_was_made_is_old() -> None:
+    of_python = gc.get_freeze_count()
     with collector_paused():
         made = [[] for _ in range(1000)]
     young = {id(one) for one in gc.get_objects(generation=0)}
     assert not young & set(map(id, made))
-    assert gc.get_freeze_count() == 0
+    assert gc.get_freeze_count() <= of_python
 
 
 def test_frozen_objects_stay_frozen() -> None:
@@ -40,7 +41,7 @@ def test_frozen_objects_stay_frozen() -> None:
         before = gc.get_freeze_count()
         with collector_paused():
             pass
-        assert 0 < gc.get_freeze_count() <= before
+        assert 1000 < gc.get_freeze_count() <= before
     finally:
         gc.unfreeze()
 
