@@ -27,7 +27,7 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if running:
-            if gc.get_freeze_count() < OF_PYTHON:  # else objects would be thawed that others have frozen
+            if gc.get_freeze_count() < OF_PYTHON:  # else objects that others froze would thaw
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()
