@@ -41,35 +41,33 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 
-import gamedsl.compiler  # noqa: E402
-from gamedsl.compiler import Result, compile_file  # noqa: E402
-from gamedsl.frontend.source import loader  # noqa: E402
-from gamedsl.sema.library import resolve_argument  # noqa: E402
+def pytest_configure() -> None:
+    """Has `compile_file` compile a shipped file once a process: no test changes these, and a dozen
+    compile each of a hundred."""
+    from gamedsl import compiler
+    from gamedsl.frontend.source import loader
+    from gamedsl.sema.library import resolve_argument
 
-SHIPPED = {ROOT / folder for folder in ("games", "protocols", "rewards")}
-COMPILED: dict[str, tuple[Result, dict[Path, str]]] = {}
+    compile_file = compiler.compile_file
+    shipped = {ROOT / folder for folder in ("games", "protocols", "rewards")}
+    kept: dict[str, tuple[compiler.Result, dict[Path, str]]] = {}
 
+    def compile_once(
+        path: Path | str, params: Mapping[str, Any] | None = None, histories: int | None = None,
+        tokenizer: Any = None,
+    ) -> compiler.Result:  # fmt: skip
+        changed = tokenizer is not None or loader._replaced.get()
+        if changed or resolve_argument(str(path)).absolute().parent not in shipped:
+            return compile_file(path, params, histories, tokenizer)
+        place = json.dumps([str(path), str(Path.cwd()), params, histories], default=repr)
+        with loader.recording() as read:  # whoever records around this call is told again
+            if place not in kept:
+                kept[place] = compile_file(path, params, histories), dict(read)
+            result, files = kept[place]
+            read.update(files)
+        return replace(result, diagnostics=list(result.diagnostics))
 
-def compile_once(
-    path: Path | str, params: Mapping[str, Any] | None = None, histories: int | None = None,
-    tokenizer: Any = None,
-) -> Result:  # fmt: skip
-    """Compiles a file as `compile_file` does, a shipped one once a process: no test changes these,
-    and a dozen compile each of a hundred."""
-    shipped = resolve_argument(str(path)).absolute().parent in SHIPPED
-    if not shipped or tokenizer is not None or loader._replaced.get():
-        return compile_file(path, params, histories, tokenizer)
-    place = json.dumps([str(path), str(Path.cwd()), params, histories], default=repr)
-    if place not in COMPILED:
-        with loader.recording() as read:
-            COMPILED[place] = compile_file(path, params, histories), read
-    result, read = COMPILED[place]
-    if (recorded := loader._recorded.get()) is not None:
-        recorded.update(read)
-    return replace(result, diagnostics=list(result.diagnostics))
-
-
-gamedsl.compiler.compile_file = compile_once
+    compiler.compile_file = compile_once
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

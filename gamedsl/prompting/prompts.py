@@ -24,7 +24,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
-from typing import Any, Literal, assert_never
+from typing import Any, Literal, TypeVar, assert_never
 
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
@@ -76,6 +76,9 @@ _CACHED_PROMPTS = 65_536
 _CACHED_CHARACTERS = 100_000_000
 _CACHED_PARTS = 1_024
 _CACHED_EVENTS = 16_384
+
+_Place = TypeVar("_Place")
+_Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +337,8 @@ class Prompter:
     def _rules(self, seat: str, book: LabelBook) -> Part:
         template = template_for(self.ir, "rules")
         if template is None:
-            return self._cached_part(("rules", book), lambda: self._written_rules(book))
+            place = ("rules", book)
+            return _made_once(self._fixed, _CACHED_PARTS, place, lambda: self._written_rules(book))
         return self._fixed_part(template, seat, book)
 
     def _events(self, seat: str, events: Seen, book: LabelBook) -> tuple[Part, ...]:
@@ -497,14 +501,12 @@ class Prompter:
     def _names(self, event: Event, book: LabelBook) -> tuple[str, str, str]:
         """Returns who acted, what they chose, and the same with its parts. It is worked out once:
         each later prompt of a play tells it again."""
-        known = self._named.get((event, book))
-        if known is None:
-            if len(self._named) >= _CACHED_EVENTS:
-                self._named.clear()
+
+        def names() -> tuple[str, str, str]:
             actor, choice = self._actor_and_choice(event, book)
-            whole = self._with_parts(self._steps[event.step], event, choice, book)
-            known = self._named[event, book] = (actor, choice, whole)
-        return known
+            return actor, choice, self._with_parts(self._steps[event.step], event, choice, book)
+
+        return _made_once(self._named, _CACHED_EVENTS, (event, book), names)
 
     def _with_parts(
         self, step: Binding, event: Event, choice: str, book: LabelBook, reader: str = ""
@@ -557,19 +559,12 @@ class Prompter:
     def _fixed_part(self, template: Template, seat: str, book: LabelBook) -> Part:
         """Returns the part of a template that reads nothing of a play."""
         place = (template.slot, template.key, seat, book)
-        return self._cached_part(place, lambda: self._fill(template, seat, book))
+        return _made_once(
+            self._fixed, _CACHED_PARTS, place, lambda: self._fill(template, seat, book)
+        )
 
     def _written_rules(self, book: LabelBook) -> Part:
         return Part("rules", default_rules(self.ir, book), None)
-
-    def _cached_part(self, place: tuple[object, ...], make: Callable[[], Part]) -> Part:
-        """Returns the part of a place, which is made once."""
-        known = self._fixed.get(place)
-        if known is None:
-            if len(self._fixed) >= _CACHED_PARTS:
-                self._fixed.clear()
-            known = self._fixed[place] = make()
-        return known
 
     def _scope(self, slot: str, seat: str, book: LabelBook) -> dict[str, Any]:
         if self._constants is None or self._constants[0] != book:
@@ -583,6 +578,17 @@ class Prompter:
             if len(others) == 1:
                 names["other"] = others[0]
         return names
+
+
+def _made_once(
+    kept: dict[_Place, _Made], most: int, place: _Place, make: Callable[[], _Made]
+) -> _Made:
+    """Returns what is kept at a place, and makes it the first time; keeps `most` at once."""
+    if place not in kept:
+        if len(kept) >= most:
+            kept.clear()
+        kept[place] = make()
+    return kept[place]
 
 
 def _in_part(step: Choose, event: Event) -> bool:
