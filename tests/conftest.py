@@ -8,11 +8,13 @@ The examples of Hypothesis are the same in every run, so that chance decides no 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -70,7 +72,47 @@ def pytest_configure() -> None:
     compiler.compile_file = compile_once
 
 
+LISTED = frozenset((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines())
+"""Tests that take over two CPU seconds, as `python -m tests.slow` found."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks the tests of slow.txt. With `SLOW_ORDER` files come in an order of that text's own."""
+    for item in items:
+        if item.nodeid in LISTED and item.get_closest_marker("weekly") is None:
+            item.add_marker("slow")
+    if order := os.environ.get("SLOW_ORDER"):
+        items.sort(key=lambda item: hashlib.sha1((order + str(item.path)).encode()).digest())
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Begins no slow test after `SLOW_UNTIL`, in seconds since 1970: on a machine that is slow
+    today, `.ci/run` ends in time, and another order leaves other tests out."""
+    if time.time() > float(os.environ.get("SLOW_UNTIL", "inf")) and item.get_closest_marker("slow"):
+        pytest.skip("no time was left for this slow test")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Writes what a test took, unless it says itself that it is slow, to the `--cpu-seconds`."""
+
+    def spent() -> float:
+        return sum(os.times()[:4])  # the tests' own and that of ended children
+
+    before = spent()
+    result = yield
+    says = item.nodeid not in LISTED and item.get_closest_marker("slow")
+    if (file := item.config.getoption("--cpu-seconds")) and not says:
+        with Path(file).open("a", encoding="utf-8") as out:
+            out.write(f"{spent() - before:.2f}\t{item.nodeid}\n")
+    return result
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--cpu-seconds", metavar="FILE", help="append the CPU seconds of each test to a file"
+    )
     parser.addoption(
         "--update-golden",
         action="store_true",

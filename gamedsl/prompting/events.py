@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from gamedsl.storage.strict_json import JsonRefused, parse
@@ -76,6 +77,7 @@ def known(seen: Seen) -> str:
     )
 
 
+@lru_cache(maxsize=4096)
 def unambiguous(name: str) -> str:
     """Returns a name that shows where it ends: as it is, or as JSON. A JSON object shows it by
     itself."""

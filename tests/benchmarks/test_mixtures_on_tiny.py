@@ -27,7 +27,7 @@ def exploitability(name: str, folder: Path, steps: int) -> list[float]:
     return [record["exploitability"] for record in run.records() if record["event"] == "step"]
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_the_magnet_holds_what_is_lost_without_it(tmp_path: Path) -> None:
     held = exploitability("tiny-magnet", tmp_path / "magnet", 240)
     assert mean(held[-40:]) < 0.1

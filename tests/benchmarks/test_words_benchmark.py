@@ -20,7 +20,7 @@ def words(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return importlib.import_module("words")
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 def test_two_games_are_played_called_and_trained(
     words: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],

@@ -89,7 +89,7 @@ TIC_TAC_TOE = [
                 information=None,
             )
         ),
-        (Walk("positions"), Walk("tree", slow=True)),
+        (Walk("positions"), Walk("tree", weekly=True)),
         histories=549_946,
         rules="Cells 0 to 8 row by row, player 0 is x; three in a row win 1, a full board pays 0.",
     ),
@@ -120,7 +120,7 @@ CONNECT_FOUR = [
         3,
         4,
         3,
-        (Walk("positions"), Walk("tree", slow=True)),
+        (Walk("positions"), Walk("tree", weekly=True)),
         {"rows": 3, "columns": 4, "run": 3},
         277_167,
     ),
@@ -146,7 +146,7 @@ winner is paid 1, the other -1; there are no draws.
 
 
 HEX = [
-    hex_board(3, (Walk("positions"), Walk("tree", slow=True)), 548_650),
+    hex_board(3, (Walk("positions"), Walk("tree", weekly=True)), 548_650),
     hex_board(11, LONG),
 ]
 
@@ -197,7 +197,7 @@ first row, the first column and the diagonal wins 1; a corner belongs to two sid
 
 Y = [
     y_board(3, TREE, 1_597),
-    y_board(4, (Walk("random", 100), Walk("positions", slow=True))),
+    y_board(4, (Walk("random", 100), Walk("positions", weekly=True))),
     y_board(9, LONG),
 ]
 
@@ -233,7 +233,7 @@ draw; the empty board is one.
 GO = [
     go(2, "1/2", 8, histories=4_635),
     go(3, "0", 40, RANDOM),
-    go(5, "15/2", 50, (Walk("random", 20), Walk("random", 200, slow=True))),
+    go(5, "15/2", 50, (Walk("random", 20), Walk("random", 200, weekly=True))),
 ]
 
 
@@ -251,7 +251,7 @@ def nine_mens_morris(env: gamedsl.Env) -> Agreement:
 NINE_MENS_MORRIS = [
     Row(
         "nine_mens_morris", "nine_mens_morris", spiel("nine_mens_morris"), nine_mens_morris,
-        (Walk("random", 20), Walk("random", 500, slow=True)),
+        (Walk("random", 20), Walk("random", 500, weekly=True)),
         rules="""
 Points row by row from the top. Nine men each; a mill takes a man that stands in none, or any if all
 do. Who has placed all men moves along a line, and with three men anywhere. Who has two men, or
@@ -263,7 +263,7 @@ cannot move, loses 1; after 200 turns nobody does.
 DARK_HEX = [
     dark_hex(2, 2, False, histories=441, sets=(33, 101)),
     dark_hex(2, 2, True, histories=471, sets=(59, 35)),
-    dark_hex(2, 3, False, (Walk("random", 200), Walk("tree", slow=True))),
+    dark_hex(2, 3, False, (Walk("random", 200), Walk("tree", weekly=True))),
     dark_hex(3, 3, False, RANDOM),
     dark_hex(3, 3, True, RANDOM),
 ]
@@ -337,12 +337,12 @@ TOY = "colors=1,ranks=2,hand_size=1,max_information_tokens=2,max_life_tokens=2"
 HANABI = [
     *(
         hanabi(
-            f"hanabi-{n}", (Walk("random", 20), Walk("random", 200, slow=True)), players=n
+            f"hanabi-{n}", (Walk("random", 20), Walk("random", 200, weekly=True)), players=n
         )
         for n in (2, 3, 4, 5)
     ),
     hanabi(
-        "small_hanabi", (Walk("random", 300), Walk("random", 2_000, slow=True)), "small_hanabi",
+        "small_hanabi", (Walk("random", 300), Walk("random", 2_000, weekly=True)), "small_hanabi",
         colours=("red", "blue"), theirs=SMALL,
     ),
     hanabi(
@@ -397,7 +397,7 @@ LIARS_DICE = [
     liars_dice(2, 127, 16),
     liars_dice(3, 1_147, 96),
     liars_dice(4, 8_181, 512),
-    liars_dice(6, 294_883, 12_288, (Walk("random", 300), Walk("tree", slow=True))),
+    liars_dice(6, 294_883, 12_288, (Walk("random", 300), Walk("tree", weekly=True))),
 ]
 
 
@@ -640,7 +640,7 @@ BATTLESHIP = [
     battleship(3, 4, (1, 2, 3), (1, 3, 2), 8, False, RANDOM),
     battleship(
         10, 10, (2, 3, 4), (1, 1, 1), 50, True,
-        (Walk("random", 20), Walk("random", 200, slow=True)),
+        (Walk("random", 4), Walk("random", 200, weekly=True)),
     ),
 ]  # fmt: skip
 

@@ -25,12 +25,12 @@ class Walk:
 
     mode: Mode
     games: int = 0
-    slow: bool = False
+    weekly: bool = False
 
 
 TREE = (Walk("tree"),)
-RANDOM = (Walk("random", 100), Walk("random", 2_000, slow=True))
-LONG = (Walk("random", 100), Walk("random", 400, slow=True))
+RANDOM = (Walk("random", 100), Walk("random", 2_000, weekly=True))
+LONG = (Walk("random", 100), Walk("random", 400, weekly=True))
 
 
 @dataclass(frozen=True)

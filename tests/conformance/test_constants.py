@@ -142,7 +142,7 @@ def test_tic_tac_toe_in_numbers():
 CONNECT_FOUR = (1, 7, 49, 238, 1_120, 4_263, 16_422, 54_859)
 
 
-@pytest.mark.parametrize("plies", [4, pytest.param(6, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("plies", [4, pytest.param(6, marks=pytest.mark.weekly)])
 def test_connect_four_has_so_many_positions(plies):
     found = [len(ply) for ply in positions("connect_four", plies)]
     assert tuple(found) == CONNECT_FOUR[: plies + 1]

@@ -13,7 +13,7 @@ from tests.conformance.rows import Row, Walk
 CASES = [
     pytest.param(
         row, walk, id=f"{row.id}-{walk.mode}{walk.games or ''}",
-        marks=[pytest.mark.slow] if walk.slow else [],
+        marks=[pytest.mark.weekly] if walk.weekly else [],
     )
     for row in ROWS
     for walk in row.walks

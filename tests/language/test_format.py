@@ -75,7 +75,7 @@ def test_other_layouts_keep_the_meaning(path: Path) -> None:
     check_other_layout(path, Random(path.stem))
 
 
-@pytest.mark.slow
+@pytest.mark.weekly
 @settings(max_examples=150)
 @given(st.sampled_from([*SHIPPED, *STARTERS]), st.integers(0, 10**9))
 def test_many_other_layouts_keep_the_meaning(path: Path, seed: int) -> None:

@@ -128,9 +128,10 @@ class Village:
         return {seat: Fraction(int((seat in self.pack) == lost)) for seat in self.seats}
 
 
-def test_hundred_plays_pay_what_the_rules_say() -> None:
+@pytest.mark.parametrize("plays", [12, pytest.param(100, marks=pytest.mark.weekly)])
+def test_plays_pay_what_the_rules_say(plays: int) -> None:
     ends = Counter[tuple[Fraction, ...]]()
-    for seed in range(100):
+    for seed in range(plays):
         game = game_of(seed % len(TABLES))
         village = Village(game.env().reset(seed=seed), speaks, seed)
         payoffs = village.play()

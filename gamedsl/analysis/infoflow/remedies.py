@@ -316,10 +316,11 @@ class Remedies:
         readers = self._readers_for(flow, expr)
         step = f"{{show: {_quoted(text)}, as: {name}, seen_by: {readers}{only}}}"
         said = f"tell it before, and read `{name}{part}` instead{instead}: `- {step}`"
-        if flow.acts and flow.without is None and readers == "all" and expr is not flow.condition:
-            said = f"let it depend on what all can see, or {said}"  # a secret is not for everybody
         if flow.action:
             said += f" (the `do:` of `{flow.action}` becomes `turns:`, with this and `- do:` in it)"
+        if flow.acts and flow.without is None and readers == "all" and expr is not flow.condition:
+            # a secret is not for everybody: whoever wants that pastes the step, and no edit does
+            return Fix(f"let it depend on what all can see, or {said}")
         return Fix(said, self._edits(flow, expr, f"{name}{part}", step))
 
     def _existing_show(self, flow: Leak, expr: Expr) -> str:
