@@ -11,12 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import pickle
+import shutil
 import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -43,9 +46,10 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 
-def pytest_configure() -> None:
-    """Has `compile_file` compile a shipped file once a process: no test changes these, and a dozen
-    compile each of a hundred."""
+def pytest_configure(config: pytest.Config) -> None:
+    """Has `compile_file` compile a shipped file once: no test changes these, and a dozen compile
+    each of a hundred. The workers of a run share what they compiled, in a folder of the run; several
+    runs of one tree do where `COMPILED_FILES` names a folder."""
     from gamedsl import compiler
     from gamedsl.frontend.source import loader
     from gamedsl.sema.library import resolve_argument
@@ -53,6 +57,11 @@ def pytest_configure() -> None:
     compile_file = compiler.compile_file
     shipped = {ROOT / folder for folder in ("games", "protocols", "rewards")}
     kept: dict[str, tuple[compiler.Result, dict[Path, str]]] = {}
+    if "COMPILED_FILES" not in os.environ:  # workers inherit it
+        own = os.environ["COMPILED_FILES"] = mkdtemp(prefix="gamedsl-tests-")
+        config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
+        config.add_cleanup(lambda: os.environ.pop("COMPILED_FILES"))
+    shared = Path(os.environ["COMPILED_FILES"])
 
     def compile_once(
         path: Path | str, params: Mapping[str, Any] | None = None, histories: int | None = None,
@@ -63,8 +72,14 @@ def pytest_configure() -> None:
             return compile_file(path, params, histories, tokenizer)
         place = json.dumps([str(path), str(Path.cwd()), params, histories], default=repr)
         with loader.recording() as read:  # whoever records around this call is told again
+            file = shared / hashlib.sha256(place.encode()).hexdigest()
+            if place not in kept and file.is_file():
+                kept[place] = pickle.loads(file.read_bytes())  # what a worker of this run wrote
             if place not in kept:
                 kept[place] = compile_file(path, params, histories), dict(read)
+                part = file.with_suffix(f".{os.getpid()}")
+                part.write_bytes(pickle.dumps(kept[place]))
+                part.replace(file)
             result, files = kept[place]
             read.update(files)
         return replace(result, diagnostics=list(result.diagnostics))
