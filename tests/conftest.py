@@ -48,7 +48,7 @@ if str(ROOT) not in sys.path:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Has `compile_file` compile a shipped file once: no test changes these, and a dozen compile
-    each of a hundred. The workers of a run share what they compiled, in a folder of the run; several
+    each of a hundred. Workers share what they compiled, in a folder of their run; several
     runs of one tree do where `COMPILED_FILES` names a folder."""
     from gamedsl import compiler
     from gamedsl.frontend.source import loader
@@ -59,8 +59,12 @@ def pytest_configure(config: pytest.Config) -> None:
     kept: dict[str, tuple[compiler.Result, dict[Path, str]]] = {}
     if "COMPILED_FILES" not in os.environ:  # workers inherit it
         own = os.environ["COMPILED_FILES"] = mkdtemp(prefix="gamedsl-tests-")
-        config.add_cleanup(lambda: shutil.rmtree(own, ignore_errors=True))
-        config.add_cleanup(lambda: os.environ.pop("COMPILED_FILES"))
+
+        def remove() -> None:
+            del os.environ["COMPILED_FILES"]
+            shutil.rmtree(own, ignore_errors=True)
+
+        config.add_cleanup(remove)
     shared = Path(os.environ["COMPILED_FILES"])
 
     def compile_once(
