@@ -8,7 +8,8 @@ import pytest
 
 from gamedsl.compiler import Result, compile_file, compile_game
 from gamedsl.engine.interpreter import Interpreter
-from gamedsl.ir.evaluate import Budget, SpentError
+from gamedsl.ir.evaluate import Budget, Meter, Scope, SpentError, evaluate
+from gamedsl.ir.expr import Expr
 
 HEAD = "game: g\nroles: [a, b]\n"
 MOVE = "  - {role: all, choose: x, from: [l, r]}\n"
@@ -112,3 +113,30 @@ def test_the_payoffs_are_worked_out_of_the_budget(tmp_path: Path) -> None:
     state.choose(["l", "r"])
     with pytest.raises(SpentError):
         _ = state.payoffs
+
+
+class Entered(Budget):
+    """Counts what is entered."""
+
+    count = 0
+
+    def enter(self, expr: Expr) -> None:
+        self.count += 1
+
+
+def test_a_let_that_is_used_again_takes_as_much_and_is_worked_out_once(tmp_path: Path) -> None:
+    """So that no limit depends on what is kept."""
+    took = {}
+    for uses in (1, 2, 3):
+        payoff = " + ".join(["many"] * uses)
+        text = f"let:\n  many: sum(i for i in 1..100)\nturns:\n{MOVE}payoffs: {payoff}\n"
+        ir = compiled(tmp_path, HEAD + text).ir
+        assert ir is not None
+        budget = Entered(10**6)
+        meter = Meter(budget)
+        scope = Scope(ir.seats, {}, ir.lets_by_name, budget=budget)
+        assert evaluate(ir.payoffs[0][1], scope, meter) == uses * 5050
+        assert budget.count == 1
+        took[uses] = meter.spent
+        assert budget.spent == meter.spent
+    assert took[2] - took[1] == took[3] - took[2] > 100
