@@ -54,6 +54,27 @@ def test_each_part_of_a_step_is_told(
     assert "1: measures" in said
 
 
+def test_tries_of_a_projection_are_told(
+    compiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gamedsl.training.progress.TOLD_EVERY", -1.0)
+    game = compiled(DILEMMA)
+    settings = {
+        "method": "project",
+        "project__fitter": "adam",
+        "project__batch": 1,
+        "inner_steps": 2,
+        "project__fit": 0.0,
+    }
+    recipe = recipe_of(game, steps=1, games=8, model="tiny", **settings)
+    policy: Any = policy_of(game, recipe)
+    watch = Watch()
+    run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
+    train(game, recipe, run, policy, observers=[watch])
+    assert "1: update, try 1, 1 of 2 prompts" in watch.said
+    assert "1: update, try 2, 2 of 2 prompts" in watch.said
+
+
 def test_nothing_is_told_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[dict[str, Any]] = []
     now = 100.0

@@ -21,6 +21,7 @@ import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.policies.data_parallel import is_parallel
+from gamedsl.training import progress
 from gamedsl.training.checkpoint import adapters_of, put_back
 from gamedsl.training.methods.base import Learner, Record
 from gamedsl.training.methods.tangent import Tangent
@@ -85,6 +86,7 @@ class Newton:
         learner, first = self._learner, goal.divergence()
         left, tries, made, poor, tangent = first, 0, 0, 0, self._tangent
         while tries < learner.recipe.inner_steps and (not tries or not goal.reached(first, left)):
+            progress.begin_piece(f"try {tries + 1}")
             if tangent is None or tangent.queries != goal.queries or poor == PATIENCE:
                 tangent, made, poor = self._made(goal.queries), made + 1, 0
             counts = tangent.counts([target.exp() for target in goal.targets])
@@ -169,7 +171,9 @@ class Adam:
         first = left = goal.divergence()
         norm, tries = 0.0, 0
         while tries < recipe.inner_steps and (not tries or not goal.reached(first, left)):
+            progress.begin_piece(f"try {tries + 1}")
             learner.set_lr(lr * self._rate)
+            done = 0
             for part in self._parts(goal, step, tries):
                 learner.optimizer.zero_grad()
                 self._backward(goal, part)
@@ -178,6 +182,8 @@ class Adam:
                 require_finite(left, norm)
                 learner.optimizer.step()
                 learner.scorer.forget()
+                done += len(part)
+                progress.count(done, len(goal.queries), "prompts")
             tries, before = tries + 1, left
             left = goal.divergence()
             if self._adapts:
