@@ -5,7 +5,7 @@ A new kind of step is one row here, and its reader.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
@@ -120,9 +120,22 @@ def _declare_only(context: StepContext, item: Mapping) -> None:
 
 def _forgive_names(context: StepContext, item: Mapping, head: Entry) -> None:
     """Marks the names that a wrong step would have bound: reading them is no second problem."""
-    source, actions = item.get("from"), context.declared_actions
+    actions = context.declared_actions
     named: list[Node | None] = [head.value, item.get("as"), item.get("gives")]
     named += [entry.key for entry in actions.section] if actions is not None else []
-    if isinstance(source, Mapping | Sequence):
-        named += [part.key if isinstance(part, Entry) else part for part in source]
     context.names.broken.update(node.text for node in named if isinstance(node, Scalar))
+    for source in (item.get("from"), item.get("read")):
+        if isinstance(source, Mapping | Sequence):
+            context.names.broken.update(_words(source))
+
+
+def _words(node: Node | Entry) -> Iterator[str]:
+    """Yields the keys and values in a list or map, and in those inside it: options among them."""
+    match node:
+        case Scalar():
+            yield node.text
+        case Entry():
+            yield from (node.key.text, *_words(node.value))
+        case Mapping() | Sequence():
+            for part in node:
+                yield from _words(part)
