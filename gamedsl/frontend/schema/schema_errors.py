@@ -105,11 +105,11 @@ def _section_help(key: Scalar, value: Node, known: list[str], heads: list[str]) 
     meant = _ELSEWHERE.get(name)
     near = did_you_mean(name, [*known, *heads])
     near = near or (meant if meant in known and "turns" in known else None)
-    if near is None and "params" in known and isinstance(value, Scalar) and _is_number(value):
-        return (
-            f"a number of the rules stands below `params`: `params: {{{key.text}: {value.text}}}`"
-        )
-    return respell_key(key.span, near, f"known: {', '.join(known)}")
+    listed_keys = f"known: {', '.join(known)}"
+    if "params" in known and isinstance(value, Scalar) and _is_number(value):
+        entry = f"`params: {{{key.text}: {value.text}}}`"
+        listed_keys = f"a number of the rules is a param, {entry}; {listed_keys}"
+    return respell_key(key.span, near, listed_keys)
 
 
 def _is_number(node: Scalar) -> bool:
