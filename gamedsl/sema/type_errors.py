@@ -374,10 +374,11 @@ def report_per_role(context: TypingContext, map: ir.Expr) -> None:
     ways = [f"{source}.{word}" for word in (words if len(seats) == 2 else words[:1])]
     ways += [f"{source}.{(acting or actors)[0]}"] if actors else []
     listed = "take one role's: " + ", ".join(f"`{way}`" for way in ways)
-    if not context.me_allowed and isinstance(plain(map.type.of), Number):
+    of = map.type.of if isinstance(map.type, PerSeat) else None
+    if isinstance(of, Number) and not context.me_allowed:
         listed += f"; or the greatest of all: `max({source})`"
-    if actors and not acting and isinstance(map.type, PerSeat):
-        counted = "me" if context.me_allowed and isinstance(plain(map.type.of), Seat) else "VALUE"
+    if actors and not acting and of is not None:
+        counted = "me" if context.me_allowed and isinstance(plain(of), Seat) else "VALUE"
         listed += f"; or count them: `count({source}, {counted})`"
     context.problems.add(
         "GD0322",
