@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import errno
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
@@ -114,19 +115,24 @@ class _Parser(argparse.ArgumentParser):
     """argparse whose complaints are one line and a hint."""
 
     def error(self, message: str) -> NoReturn:
-        hint = self._similar_flag(message)
+        hint = self._similar(message)
         sys.stderr.write(f"{self.prog}: {message}{hint}\nusage: {self.format_usage()[7:]}")
         raise SystemExit(USAGE)
 
-    def _similar_flag(self, message: str) -> str:
-        """Returns a question after the flag that a misspelt one resembles; empty for none."""
+    def _similar(self, message: str) -> str:
+        """Returns a question after the flag, or the choice of a flag, that a misspelt one
+        resembles; empty for none."""
         from gamedsl.diagnostics.suggest import did_you_mean
 
-        head, _, rest = message.partition("unrecognized arguments: ")
-        given = rest.split(" ")[0].partition("=")[0]
-        if head or not given.startswith("--"):
-            return ""
-        near = did_you_mean(given, (f for f in self._option_string_actions if f[:2] == "--"))
+        choice = re.search(r"invalid choice: '(.*)' \(choose from (.*)\)$", message)
+        if choice:
+            near = did_you_mean(choice[1], re.split(r"[ ,']+", choice[2]))
+        else:
+            head, _, rest = message.partition("unrecognized arguments: ")
+            given = rest.split(" ")[0].partition("=")[0]
+            if head or not given.startswith("--"):
+                return ""
+            near = did_you_mean(given, (f for f in self._option_string_actions if f[:2] == "--"))
         return f"; did you mean `{near}`?" if near else ""
 
     def print_help(self, file: SupportsWrite[str] | None = None) -> None:

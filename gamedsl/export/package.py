@@ -85,7 +85,7 @@ def _words(
         "file": _literal(game.files[0].name),
         "seat": table.held[0],
         "held": ", ".join(table.held),
-        "others": ", ".join(others) or "nobody",
+        "others": f"; players of gamedsl hold the others: {', '.join(others)}" if others else "",
         "seats": _literal(list(table.held)),
         "options": "".join(f", {option}" for option in options),
         "extra": peer.needs.extra,

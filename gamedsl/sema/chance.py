@@ -188,7 +188,8 @@ def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
     if of is None:
         context.problems.add(
             "GD0420", "chance draws from a collection", node.span, why=f"this is {typed.type}",
-            help=_of_the_best(node) or "write a type, a range such as `1..6`, or a list",
+            help=_of_the_best(node) or _range(node)
+            or "write a type, a range such as `1..6`, or a list",
         )  # fmt: skip
         return None
     held_out = _held_out_rows(context, node)
@@ -238,6 +239,18 @@ def _of_the_best(node: Node) -> Help:
     place = Span(node.span.source, node.span.start + at, node.span.start + at + len("argmax"))
     whole = "best" + text[at + len("argmax") :].rstrip("\"'")
     return substitute(place, "best", f"to draw from those with the most, write `{whole}`")
+
+
+_DASHED = re.compile(r"(\d+)\s*-\s*(\d+)")
+
+
+def _range(node: Node) -> Help:
+    """Returns the fix of `1-6`, which is a difference: `1..6` is a range."""
+    match = _DASHED.fullmatch(node.text) if isinstance(node, Scalar) else None
+    if match is None:
+        return ""
+    whole = f"{match[1]}..{match[2]}"
+    return substitute(node.span, whole, f"a range is written `{whole}`")
 
 
 def _more(count: int) -> str:

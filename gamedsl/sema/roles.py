@@ -14,7 +14,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir.game import Role
 from gamedsl.ir.types import WHOLE
-from gamedsl.sema.scope import NOT_ROLES, Namespace, kind_of, report_taken
+from gamedsl.sema.scope import NOT_ROLES, Namespace, holds_seats, kind_of, report_taken
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant
 
@@ -178,6 +178,21 @@ def entries_by_seat(
         yield entry, seats
 
 
+_MEANT = {
+    "each": "all", "every": "all", "everyone": "all", "everybody": "all", "both": "all",
+    "anyone": "all", "public": "all", "none": "nobody", "null": "nobody", "self": "owner",
+    "private": "owner",
+}  # fmt: skip
+"""Words for who acts and who sees in other languages, and what they are here."""
+
+
+def _asked_in_play(name: str, names: Namespace) -> str:
+    """Returns how a role is named that each play decides: by an expression for all roles."""
+    if not holds_seats(names.declared.get(name)):
+        return ""
+    return f"write one expression for all roles, which asks: `… if me == {name} else …`"
+
+
 def unknown_role(
     name: str, span: Span, names: Namespace, problems: Problems, *others: str, help: str = ""
 ) -> None:
@@ -199,14 +214,17 @@ def unknown_role(
         problems.add(
             "GD0320", f"`{name}` is {what}, and no role", span, why=f"it {use}",
             notes=(Note(declared.span, "declared here"),),
-            help=help or "the roles: " + ", ".join(names.everyone[:8]),
+            help=help or _asked_in_play(name, names)
+            or "the roles: " + ", ".join(names.everyone[:8]),
             cause=f"name {name}",
         )  # fmt: skip
         return
     guess = did_you_mean(name, [*names.roles, *names.everyone, *others])
+    if guess is None and _MEANT.get(name) in others:
+        guess = _MEANT[name]
     place = names.role_spans.get(guess) if guess else None
-    if place is None:
-        place = next(iter(names.role_spans.values()), None)
+    said = "declared here" if place else "the roles are declared here"
+    place = place or next(iter(names.role_spans.values()), None)
     inside = {seat for seats in names.roles.values() for seat in seats}
     shown = [role for role in names.role_spans if role not in inside or role in names.roles]
     problems.add(
@@ -214,9 +232,7 @@ def unknown_role(
         f"unknown role `{name}`" if name else "a role is missing here",
         span,
         why="not a role of this game",
-        notes=(Note(place, "declared here" if guess else "the roles are declared here"),)
-        if place
-        else (),
+        notes=(Note(place, said),) if place else (),
         help=respell(span, guess, help or "the roles: " + ", ".join(shown[:8])),
         cause=f"name {name}" if name else "",
     )

@@ -18,7 +18,7 @@ from gamedsl.frontend.syntax import ast
 from gamedsl.frontend.syntax.parser import KEYWORDS
 from gamedsl.ir.expr import Expr
 from gamedsl.ir.graphs import Adjacency
-from gamedsl.ir.types import Enum, Type
+from gamedsl.ir.types import SEAT, Enum, List, Set, Type, plain
 
 MEANINGS = ("me", "other", "others", "roles")
 """Names with a meaning of their own everywhere."""
@@ -300,3 +300,18 @@ def report_taken(name: str, span: Span, first: Span | None, problems: Problems) 
         help="choose another name",
     )
     return True
+
+
+def may_be_seats(type: Type) -> bool:
+    """Whether a value of a type is a role, or a list or set of roles."""
+    kind = plain(type)
+    return kind == SEAT or (isinstance(kind, List | Set) and kind.of == SEAT)
+
+
+def holds_seats(declared: Declared | None) -> bool:
+    """Whether a name is a variable that holds a role, or a list or set of roles."""
+    if isinstance(declared, VariableName):
+        return may_be_seats(declared.type) and not declared.joint
+    if not isinstance(declared, StateName | LoopName | ArgumentName):
+        return False
+    return may_be_seats(declared.type)

@@ -14,6 +14,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, is_comparison
 from gamedsl.ir.types import (
     BOOL,
+    SEAT,
     WHOLE,
     Bag,
     Bool,
@@ -64,7 +65,7 @@ def report_misfit(
         node.span,
         why=f"this is {typed.type}",
         notes=notes,
-        help=_conversion_fix(typed, wanted, node) or help,
+        help=_conversion_fix(context, typed, wanted, node) or help,
     )
 
 
@@ -122,7 +123,7 @@ def report_arguments(
         or _set_operation(node, function, arguments)
         or _rounded(function, arguments)
         or _number_fields(function, arguments)
-        or _per_role(function)
+        or _per_role(context, function, arguments)
         or (_negated(arguments[0], node) if function == "not" else "")
         or help
     )
@@ -248,10 +249,16 @@ def _values_of(type: Type) -> str:
             return ""
 
 
-def _per_role(function: str) -> str:
+def _per_role(context: TypingContext, function: str, arguments: Sequence[ir.Expr]) -> str:
     """Returns how the argument of `argmax` and the like gets a value per role."""
     if not BUILTINS[function].usage.endswith("(values per role)"):
         return ""
+    read = arguments[0]
+    drawn = isinstance(read, ir.Read) and context.names.declared.get(read.name)
+    if isinstance(drawn, VariableName):
+        place = drawn.span
+        if place.source.text[: place.start].rstrip().endswith("draw:"):
+            return f"`{place.text}` is one for all roles: to draw one for each, add `per: role`"
     return (
         f"say of what it is greatest: `{function}(bid[r] for r in roles)`; or name the value of "
         f"one role under `let`, such as `own: bid.me`, and write `{function}(own)`"
@@ -367,8 +374,11 @@ def report_per_role(context: TypingContext, map: ir.Expr) -> None:
     ways = [f"{source}.{word}" for word in (words if len(seats) == 2 else words[:1])]
     ways += [f"{source}.{(acting or actors)[0]}"] if actors else []
     listed = "take one role's: " + ", ".join(f"`{way}`" for way in ways)
-    if actors and not acting and isinstance(map.type, PerSeat):
-        counted = "me" if context.me_allowed and isinstance(plain(map.type.of), Seat) else "VALUE"
+    of = map.type.of if isinstance(map.type, PerSeat) else None
+    if isinstance(of, Number) and not context.me_allowed:
+        listed += f"; or the greatest of all: `max({source})`"
+    if actors and not acting and of is not None:
+        counted = "me" if context.me_allowed and isinstance(plain(of), Seat) else "VALUE"
         listed += f"; or count them: `count({source}, {counted})`"
     context.problems.add(
         "GD0322",
@@ -450,7 +460,7 @@ def is_sole_argument(span: Span) -> bool:
     return bool(re.search(r"\w\($", before)) and text[span.end :].lstrip().startswith(")")
 
 
-def _conversion_fix(typed: ir.Expr, wanted: Type, node: ast.Node) -> Help:
+def _conversion_fix(context: TypingContext, typed: ir.Expr, wanted: Type, node: ast.Node) -> Help:
     """Returns the fix that makes a value of one type one of another; empty where there is none."""
     type, text = typed.type, node.span.text
     if isinstance(wanted, Bool) and (filled := _emptiness(typed, "> 0", node)):
@@ -459,6 +469,10 @@ def _conversion_fix(typed: ir.Expr, wanted: Type, node: ast.Node) -> Help:
         if len(text) >= 60:
             return "write `1 if … else 0`"
         return substitute(node.span, f"(1 if {text} else 0)", f"write `1 if {text} else 0`")
+    if isinstance(wanted, Bool) and plain(type) == SEAT and text.isidentifier():
+        if not context.me_allowed:
+            return f"ask which role it is, as in `{text} == {context.names.seats[0]}`"
+        return substitute(node.span, f"{text} == me", f"ask who it is: `{text} == me`")
     if isinstance(wanted, Bool) and isinstance(type, Number):
         if len(text) >= 60:
             return "compare it with something"

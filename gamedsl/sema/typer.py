@@ -72,6 +72,23 @@ class TypedFor:
     keyed: bool
 
 
+_SPELLINGS = {
+    "average": "mean", "avg": "mean", "length": "len", "maximum": "max", "highest": "max",
+    "minimum": "min", "lowest": "min", "winner": "argmax", "winners": "best", "unique": "set",
+}  # fmt: skip
+"""What other languages call some functions, and what they are here."""
+
+_CHANCE = "chance draws in a step, from a range or a list: `- {draw: x, from: 1..6, seen_by: all}`"
+
+_OTHERWISE = {
+    "argmin": "give `argmax` the negated values: `argmax(-x for …)`",
+    "second": "the highest of the others is `max(bid[r] for r in others)`",
+    "second_highest": "the highest of the others is `max(bid[r] for r in others)`",
+    **dict.fromkeys(("random", "rand", "randint", "uniform", "sample", "shuffle"), _CHANCE),
+}
+"""How else one says what some functions of other languages do."""
+
+
 class Typer:
     """Types expressions against the names of a file, or of several, one at a time."""
 
@@ -521,7 +538,7 @@ class Typer:
         name, names = node.name.id, self.names
         lets = [n for n, d in names.declared.items() if isinstance(d, LetName)]
         registered = registered_names(self.context)
-        guess = did_you_mean(name, [*functions(), *lets, *registered])
+        guess = did_you_mean(name, [*functions(), *lets, *registered]) or _SPELLINGS.get(name)
         if name in names.broken or (ANY in names.broken and not guess):
             return
         place = names.place(name)
@@ -531,8 +548,8 @@ class Typer:
             node.name.span,
             why="not a built-in and not a `let`",
             notes=(Note(place, "declared here"),) if place else (),
-            help="give `argmax` the negated values: `argmax(-x for …)`"
-            if name == "argmin"
+            help=_OTHERWISE[name]
+            if name in _OTHERWISE and not place
             else respell(
                 node.name.span,
                 guess,

@@ -11,15 +11,13 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.statements import ACTOR, EVERYONE, NOBODY, OWNER, Readers
-from gamedsl.ir.types import BOOL, SEAT, List, Never, Record, Set, Type, is_by_role, plain
+from gamedsl.ir.types import BOOL, SEAT, List, Never, Record, Type, is_by_role, plain
 from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import (
-    ArgumentName,
     Declared,
     LetName,
-    LoopName,
-    StateName,
-    VariableName,
+    holds_seats,
+    may_be_seats,
 )
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import syntax
@@ -109,7 +107,7 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
             return EVERYONE
         with typer.context.collecting() as found:
             seen_by = typer.expression(tree, me=True, locals=locals)
-        if not found.errors and _may_be_seats(seen_by.type):
+        if not found.errors and may_be_seats(seen_by.type):
             return Readers("test", test=_is_me(seen_by), span=node.span)
         test = typer.check(tree, BOOL, "`seen_by`", me=True, locals=locals)
         return Readers("test", test=test, span=node.span)
@@ -120,13 +118,13 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
         named = names.seats_of(text)
         if isinstance(item, Scalar) and not named:
             known = names.declared.get(text)
-            if text in locals or (variables and (_holds_seats(known) or _is_let(known))):
+            if text in locals or (variables and (holds_seats(known) or _is_let(known))):
                 tree = syntax(item, problems)
                 assert tree is not None
                 value = typer.expression(tree, me=True, locals=locals)
                 if isinstance(value.type, Never):  # its own mistake is reported
                     continue
-                if _may_be_seats(value.type):
+                if may_be_seats(value.type):
                     held.append(value)
                     continue
             elif not text.isidentifier():
@@ -138,11 +136,11 @@ def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) ->
         if not named:
             held_by = names.declared.get(text) if not variables else None
             help = "write `owner` for who acts in this step, or an expression over `me`"
-            if _holds_seats(held_by):
+            if holds_seats(held_by):
                 help = f"write an expression over `me`: `seen_by: me == {text}`"
             elif not variables:
                 help = "write `per: role` and `seen_by: owner`, or an expression over `me`"
-            teams = [n for n, d in names.declared.items() if _holds_seats(d) or _is_let(d)]
+            teams = [n for n, d in names.declared.items() if holds_seats(d) or _is_let(d)]
             words = (*WORDS, *teams) if variables else WORDS
             unknown_role(text, item.span, names, problems, *words, help=help)
         seats += [seat for seat in named if seat not in seats]
@@ -187,20 +185,5 @@ def _is_me(value: ir.Expr) -> ir.Expr:
     return ir.Apply(BOOL, value.span, op, (me, value))
 
 
-def _may_be_seats(type: Type) -> bool:
-    """Whether a value of a type is a role, or a list or set of roles."""
-    kind = plain(type)
-    return kind == SEAT or (isinstance(kind, List | Set) and kind.of == SEAT)
-
-
 def _is_let(declared: Declared | None) -> bool:
     return isinstance(declared, LetName) and not declared.slot
-
-
-def _holds_seats(declared: Declared | None) -> bool:
-    """Whether a name is a variable that holds a role, or a list or set of roles."""
-    if isinstance(declared, VariableName):
-        return _may_be_seats(declared.type) and not declared.joint
-    if not isinstance(declared, StateName | LoopName | ArgumentName):
-        return False
-    return _may_be_seats(declared.type)

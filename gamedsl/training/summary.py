@@ -22,6 +22,9 @@ Policy = Mapping[str, Mapping[str, float]]
 SETTLED = 0.9
 CLOSE = 0.1
 """How far each probability of a mixture may be off to count as reached."""
+
+SELDOM_VALID = 0.5
+"""A share of valid replies below which the form of replies is to be learned first."""
 SHOWN = 3
 _COUNT = {3: "three", 4: "four", 5: "five", 6: "six", 7: "seven", 8: "eight", 9: "nine", 10: "ten"}
 
@@ -308,6 +311,8 @@ def refusals(record: Record) -> str:
         f"{sum(reasons.values()):,} {'reply was' if sum(reasons.values()) == 1 else 'replies were'}"
     )
     valid = f" Valid replies: {', '.join(rates)}." if rates else ""
+    if min((record.get("valid") or {}).values(), default=1) < SELDOM_VALID:
+        valid += " A warm-up, or a longer one, teaches their form first: `warm_up.expert: random`."
     return f"In step {record['step']} {count} refused: {why}.{valid}"
 
 

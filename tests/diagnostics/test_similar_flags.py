@@ -1,4 +1,4 @@
-"""A misspelt flag is answered with the one that it resembles."""
+"""A misspelt flag, or choice of a flag, is answered with the one that it resembles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from gamedsl.cli import main
 
 @pytest.mark.parametrize(
     ("given", "hint"),
-    [("--formta=json", "; did you mean `--format`?\n"), ("--zzzzzzzzzz", "--zzzzzzzzzz\n")],
+    [
+        ("--formta=json", "; did you mean `--format`?\n"),
+        ("--format=jsn", "; did you mean `json`?\n"),
+        ("--zzzzzzzzzz", "--zzzzzzzzzz\n"),
+    ],
 )
 def test_a_misspelt_flag_has_a_hint(
     given: str, hint: str, capsys: pytest.CaptureFixture[str]

@@ -12,9 +12,12 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import page_blocks
 import pytest
@@ -112,6 +115,20 @@ def test_python_of_a_page_runs(page: Path, folder: Path) -> None:
             for module in re.findall(r"\b(pyspiel|pettingzoo)\b", block.text):
                 pytest.importorskip(module)
             exec(compile(block.text, page.name, "exec"), names)
+
+
+def test_stand_in_of_a_server_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    page = page_blocks.DOCS / "how-to/endpoint.md"
+    (code,) = (block.text for block in page_blocks.blocks(page) if block.kind == "python")
+    names: dict[str, Any] = {"__name__": "stand_in"}
+    exec(compile(code, page.name, "exec"), names)
+    names["StandIn"].log_message = lambda *_: None
+    with ThreadingHTTPServer(("localhost", 0), names["StandIn"]) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        player = f"endpoint:http://localhost:{server.server_port}/v1#any"
+        assert main(["eval", player, "--game", "kuhn_poker", "--games", "2"]) == 0
+        server.shutdown()
+    assert re.search(rf"A  {re.escape(player)} +– +0% ", capsys.readouterr().out)
 
 
 def test_rows_of_a_page_are_json() -> None:

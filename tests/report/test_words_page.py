@@ -84,7 +84,8 @@ def test_a_failing_run_says_that_replies_were_refused() -> None:
     told = refusals(STEPS[0])
     assert told == (
         "In step 1 48 replies were refused: it has no answer of the form that is asked for (40); "
-        "there is nothing in it (8). Valid replies: guesser 25%."
+        "there is nothing in it (8). Valid replies: guesser 25%. A warm-up, or a longer one, "
+        "teaches their form first: `warm_up.expert: random`."
     )
     assert told in summarise({}, STEPS[0])
     assert refusals({"step": 1, "invalid": {}}) == ""

@@ -44,6 +44,7 @@ def main(plan_fd: int, report_fd: int) -> NoReturn:
     with os.fdopen(plan_fd, "rb") as file:
         plan = marshal.load(file)
     try:
+        close_all_but({report_fd, *plan["fds"]})
         __import__(plan["target"])
         target = sys.modules[plan["target"]]
         sys.path[:] = installation
@@ -70,6 +71,16 @@ def main(plan_fd: int, report_fd: int) -> NoReturn:
         os._exit(_FAILED)
     target.main(plan["payload"], *plan["fds"])
     os._exit(0)
+
+
+def close_all_but(kept: set[int]) -> None:
+    """Closes what libraries opened for themselves, such as libffi 3.5 its own file. Input, output
+    and `kept` stay."""
+    first = 3
+    for fd in sorted(kept):
+        os.closerange(first, fd)
+        first = max(first, fd + 1)
+    os.closerange(first, 1 << 20)
 
 
 def keep(pid: int, not_its_own: set[int]) -> NoReturn:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from itertools import islice
 from typing import Any
 
@@ -87,19 +88,32 @@ _ELSEWHERE = {
 }  # fmt: skip
 """Sections of files of other tools, and what ours are called."""
 
+_SECRETS = ("hidden", "secret", "private", "visible", "visible_to", "known_to", "visibility")
+"""What others call the key that says who sees something."""
+
 _JUDGES = ("judge", "judges", "referee", "evaluator", "grader")
 
 
-def _section_help(key: Scalar, known: list[str], heads: list[str]) -> Help:
+def _section_help(key: Scalar, value: Node, known: list[str], heads: list[str]) -> Help:
     """Returns the fix of an unknown key: the one that was meant, by its letters or its meaning.
     `heads` are keys that make the map another thing."""
     name = key.text.lower()
+    if name in _SECRETS and "seen_by" in known:
+        return "`seen_by` says who sees it: `seen_by: owner`, or `all`, `nobody` or roles"
     if name in _JUDGES and "referees" in known and not did_you_mean(name, known):
         return f"who judges acts as a role does: write `referees: [{name}]`, and a step for it"
     meant = _ELSEWHERE.get(name)
     near = did_you_mean(name, [*known, *heads])
     near = near or (meant if meant in known and "turns" in known else None)
-    return respell_key(key.span, near, f"known: {', '.join(known)}")
+    listed_keys = f"known: {', '.join(known)}"
+    if "params" in known and isinstance(value, Scalar) and _is_number(value):
+        entry = f"`params: {{{key.text}: {value.text}}}`"
+        listed_keys = f"a number of the rules is a param, {entry}; {listed_keys}"
+    return respell_key(key.span, near, listed_keys)
+
+
+def _is_number(node: Scalar) -> bool:
+    return isinstance(node.value, int | Fraction) and not isinstance(node.value, bool)
 
 
 def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
@@ -122,7 +136,7 @@ def _unknown_keys(error: Any, node: Node, entry: Entry | None, problems: Problem
             f"unknown key `{name}`",
             each.key.span,
             why=f"not a key of {error.schema.get('says', 'this map')}",
-            help=_section_help(each.key, known, heads),
+            help=_section_help(each.key, each.value, known, heads),
         )
 
 
@@ -172,7 +186,10 @@ def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems)
         f"{what} wants {wanted}, and this is {describe(node)}",
         _first_line(node),
         why=describe(node),
-        help=listed_words(node, wanted) or _quote_help(node, wanted),
+        help=listed_words(node, wanted)
+        or _seats(node, wanted)
+        or _listed_map(node, wanted)
+        or _quote_help(node, wanted),
     )
 
 
@@ -189,6 +206,24 @@ def listed_words(node: Node, wanted: str) -> Help:
     if not LISTED_WORDS.fullmatch(node.text):
         return ""
     return substitute(node.span, f"[{node.text}]", f"a list has brackets: `[{node.text}]`")
+
+
+def _seats(node: Node, wanted: str) -> Help:
+    """Returns the fix of a number that is to be a map of names to numbers of seats."""
+    if "numbers of seats" not in wanted or not isinstance(node, Scalar) or not _is_number(node):
+        return ""
+    whole = f"{{player: {node.text}}}"
+    return substitute(node.span, whole, f"name them too: `{whole}`")
+
+
+def _listed_map(node: Node, wanted: str) -> Help:
+    """Returns the fix of a map that is to be a list: the list that holds it."""
+    if "a list of expressions" not in wanted or not isinstance(node, Mapping):
+        return ""
+    text = node.span.text
+    if not text.startswith("{") or len(text) >= 60:
+        return "write a list, whose items are expressions or `title: expression`"
+    return substitute(node.span, f"[{text}]", f"write a list: `[{text}]`")
 
 
 def _quote_help(node: Node, wanted: str) -> Help:

@@ -261,8 +261,15 @@ def _appended(text: str, new: str, place: Place) -> Edit:
     return Edit(Span(place(last - 1, last).source, end, end), new)
 
 
+_IF_THEN = re.compile(r"if\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)", re.DOTALL)
+
+
 def _hint(text: str, at: int, word: str, place: Place) -> Help:
-    if word == "else":
+    if choice := _IF_THEN.fullmatch(text.strip()):
+        whole = " ".join(f"{choice[2]} if {choice[1]} else {choice[3]}".split())
+        whole_span = place(len(text) - len(text.lstrip()), len(text.rstrip()))
+        return substitute(whole_span, whole, f"a choice is written `{whole}`")
+    if word == "else" or re.match(r"\s*if\b", text):
         return _TERNARY
     if word == "." and text[at + 1 : at + 2].isdigit():
         start = place(at, at + 1)
