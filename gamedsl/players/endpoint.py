@@ -46,7 +46,12 @@ class EndpointPlayer:
 
     @classmethod
     def of(
-        cls, argument: str, settings: EndpointSettings | None = None, budget: Budget | None = None
+        cls,
+        argument: str,
+        settings: EndpointSettings | None = None,
+        budget: Budget | None = None,
+        *,
+        seed: int = 0,
     ) -> EndpointPlayer:
         """The player of `URL#MODEL`; without settings, with the times of the budget. Raises
         EndpointError and ImportError as `Endpoint` does."""
@@ -57,7 +62,7 @@ class EndpointPlayer:
         url, _, model = argument.partition("#")
         if not model:
             raise EndpointError(f"`{argument}` names no model", f"write `endpoint:{url}#MODEL`")
-        return cls(Endpoint(url, model, settings, budget))
+        return cls(Endpoint(url, model, settings, budget), seed=seed)
 
     def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure:
         seed = self._dice[decision.seat].getrandbits(31)
@@ -189,7 +194,7 @@ def _open_endpoint(request: PlayerRequest) -> Player:
     if request.from_file:
         check_address(request.argument, request.budget)
     try:
-        return EndpointPlayer.of(request.argument, budget=request.budget)
+        return EndpointPlayer.of(request.argument, budget=request.budget, seed=request.seed)
     except EndpointError as error:
         raise PlayerError(error.fact, error.fix) from error
 

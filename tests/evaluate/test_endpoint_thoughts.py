@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import gamedsl
+from gamedsl.players import open_player
 from gamedsl.players.base import Answered, Posed
 from gamedsl.players.endpoint import ANSWER_TOKENS, EndpointPlayer
 from gamedsl.policies.endpoint import EndpointSettings
@@ -112,3 +113,14 @@ def test_other_servers_write_thought_and_answer_in_one(tmp_path: Path) -> None:
     assert body["messages"][-1]["role"] == "user"
     assert "stop" not in body
     assert "continue_final_message" not in body
+
+
+def test_act_sends_seeds_of_the_players_own(tmp_path: Path) -> None:
+    game = picked(tmp_path, "close")
+    episode = game.env().reset(seed=0)
+    (decision,) = episode.decisions
+    with serving(lambda number, body: Reply(f"<think>\ntan\n</think>\n{ANSWERS[1]}")) as served:
+        for seed in (3, 3, 4):
+            open_player(f"endpoint:{served.url}#m", game, seed=seed).act(decision, episode)
+    first, again, other = (body["seed"] for body in served.asked)
+    assert first == again != other
