@@ -92,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 LISTED = frozenset((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").splitlines())
-"""Tests that take over two CPU seconds, as `python -m tests.slow` found."""
+"""Tests that take over 1.5 CPU seconds, as `python -m tests.slow` found."""
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -1,4 +1,4 @@
-"""Keeps `slow.txt`, the list of tests that take over two CPU seconds, which marks them as slow.
+"""Keeps `slow.txt`, the list of tests that take over 1.5 CPU seconds, which marks them as slow.
 
 On an idle machine `pytest --cpu-seconds times.tsv`, and the same with `-m slow` for tests that may
 have become faster; then `python -m tests.slow times.tsv`. What a test prepares for later ones
@@ -11,7 +11,7 @@ import math
 import sys
 from pathlib import Path
 
-LIMIT = 2.0
+LIMIT = 1.5
 LIST = Path(__file__).with_name("slow.txt")
 
 

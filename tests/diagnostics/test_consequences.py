@@ -66,7 +66,7 @@ def test_a_misspelt_key_is_not_missing_too(tmp_path: Path) -> None:
     assert _codes(text, tmp_path) == ["GD0101"]
 
 
-def test_fields_of_a_reply_of_no_role_are_no_second_error(tmp_path: Path) -> None:
+def test_fields_of_nobodys_reply_are_forgiven(tmp_path: Path) -> None:
     text = (
         HEAD + "turns:\n  - repeat: 2\n    until: said.verdict == approve\n    turns:\n"
         "      - {role: bobb, say: said, read: {verdict: [approve, revise]}, max_tokens: 9}\n"

@@ -34,7 +34,7 @@ def test_the_tests_of_pettingzoo_pass(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_parallel_test_of_pettingzoo_passes_or_the_game_is_refused(name: str) -> None:
+def test_parallel_tests_of_pettingzoo_pass(name: str) -> None:
     game = loaded(name)
     if why := not_parallel(game.ir):
         with pytest.raises(ValueError, match=re.escape(why)):

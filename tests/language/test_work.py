@@ -124,7 +124,7 @@ class Entered(Budget):
         self.count += 1
 
 
-def test_a_let_that_is_used_again_takes_as_much_and_is_worked_out_once(tmp_path: Path) -> None:
+def test_a_let_used_again_takes_as_much(tmp_path: Path) -> None:
     """So that no limit depends on what is kept."""
     took = {}
     for uses in (1, 2, 3):

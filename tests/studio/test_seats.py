@@ -206,7 +206,14 @@ def test_seat_is_sent_what_it_knows(game: str, plays: int, owner: Client, strang
     watch(owner, stranger, game, plays)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("game", ["kuhn_poker", "leduc_poker", "hanabi", "battleship"])
-def test_two_hundred_plays_give_nothing_away(game: str, owner: Client, stranger: Client) -> None:
-    watch(owner, stranger, game, 200)
+SOME = {"kuhn_poker": 20, "leduc_poker": 20, "hanabi": 80, "battleship": 8}
+"""Plays in which what a seat knows comes again."""
+
+
+@pytest.mark.parametrize(
+    ("game", "plays"),
+    [pytest.param(game, plays, marks=pytest.mark.slow) for game, plays in SOME.items()]
+    + [pytest.param(game, 200, marks=pytest.mark.weekly) for game in SOME],
+)
+def test_plays_give_nothing_away(game: str, plays: int, owner: Client, stranger: Client) -> None:
+    watch(owner, stranger, game, plays)
