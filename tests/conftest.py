@@ -97,7 +97,7 @@ LISTED = frozenset((ROOT / "tests" / "slow.txt").read_text(encoding="utf-8").spl
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the tests of slow.txt. With `SLOW_ORDER` files come in an order of that text's own."""
+    """Marks the tests of slow.txt. A text in `SLOW_ORDER` decides in which order files come."""
     for item in items:
         if item.nodeid in LISTED and item.get_closest_marker("weekly") is None:
             item.add_marker("slow")
@@ -114,7 +114,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Writes what a test took, unless it says itself that it is slow, to the `--cpu-seconds`."""
+    """Writes what a test took to the file of `--cpu-seconds`, unless its mark says it is slow."""
 
     def spent() -> float:
         return sum(os.times()[:4])  # the tests' own and that of ended children

@@ -41,7 +41,7 @@ from gamedsl.sema.options import read_options
 from gamedsl.sema.scope import DataName, StateName
 from gamedsl.sema.statements import read_place
 from gamedsl.sema.step_context import StepContext, WrittenStep
-from gamedsl.sema.types import part_of
+from gamedsl.sema.types import dashed_range, part_of
 from gamedsl.sema.values import constant, syntax
 from gamedsl.sema.visibility import has_owner, owner_advice, read_step_readers
 
@@ -188,7 +188,7 @@ def _source(context: StepContext, node: Node) -> tuple[Source, Type] | None:
     if of is None:
         context.problems.add(
             "GD0420", "chance draws from a collection", node.span, why=f"this is {typed.type}",
-            help=_of_the_best(node) or _range(node)
+            help=_of_the_best(node) or dashed_range(node.span)
             or "write a type, a range such as `1..6`, or a list",
         )  # fmt: skip
         return None
@@ -239,18 +239,6 @@ def _of_the_best(node: Node) -> Help:
     place = Span(node.span.source, node.span.start + at, node.span.start + at + len("argmax"))
     whole = "best" + text[at + len("argmax") :].rstrip("\"'")
     return substitute(place, "best", f"to draw from those with the most, write `{whole}`")
-
-
-_DASHED = re.compile(r"(\d+)\s*-\s*(\d+)")
-
-
-def _range(node: Node) -> Help:
-    """Returns the fix of `1-6`, which is a difference: `1..6` is a range."""
-    match = _DASHED.fullmatch(node.text) if isinstance(node, Scalar) else None
-    if match is None:
-        return ""
-    whole = f"{match[1]}..{match[2]}"
-    return substitute(node.span, whole, f"a range is written `{whole}`")
 
 
 def _more(count: int) -> str:

@@ -72,7 +72,7 @@ class TypedFor:
     keyed: bool
 
 
-_SPELLINGS = {
+_OTHER_NAMES = {
     "average": "mean", "avg": "mean", "length": "len", "maximum": "max", "highest": "max",
     "minimum": "min", "lowest": "min", "winner": "argmax", "winners": "best", "unique": "set",
 }  # fmt: skip
@@ -538,7 +538,7 @@ class Typer:
         name, names = node.name.id, self.names
         lets = [n for n, d in names.declared.items() if isinstance(d, LetName)]
         registered = registered_names(self.context)
-        guess = did_you_mean(name, [*functions(), *lets, *registered]) or _SPELLINGS.get(name)
+        guess = did_you_mean(name, [*functions(), *lets, *registered]) or _OTHER_NAMES.get(name)
         if name in names.broken or (ANY in names.broken and not guess):
             return
         place = names.place(name)

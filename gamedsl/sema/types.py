@@ -623,14 +623,21 @@ _DASHED = re.compile(r"(\d+)\s*[-–—]\s*(\w+)")
 """A range as it is written in English; to YAML and expressions, a difference."""
 
 
+def dashed_range(span: Span) -> Help:
+    """Returns the fix of `1-6`, where a range is wanted; empty for what is no such difference."""
+    dashed = _DASHED.fullmatch(span.text)
+    if dashed is None or (dashed[2].isdigit() and int(dashed[1]) > int(dashed[2])):
+        return ""
+    whole = f"{dashed[1]}..{dashed[2]}"
+    return substitute(
+        span, whole, f"for the numbers from {dashed[1]} to {dashed[2]} write `{whole}`"
+    )
+
+
 def _range_fix(span: Span) -> Help:
     """Returns the fix of a number that stands where a type is wanted: the range up to it."""
-    dashed = _DASHED.fullmatch(span.text)
-    if dashed is not None and not (dashed[2].isdigit() and int(dashed[1]) > int(dashed[2])):
-        whole = f"{dashed[1]}..{dashed[2]}"
-        return substitute(
-            span, whole, f"for the numbers from {dashed[1]} to {dashed[2]} write `{whole}`"
-        )
+    if dashed := dashed_range(span):
+        return dashed
     whole = f"1..{span.text}"
     if not re.fullmatch(r"\w+", span.text):  # it may be no whole number
         return f"for the numbers up to it write `{whole}`"
