@@ -108,7 +108,14 @@ async def _ask(decision: Decision, table: PeerGame, seed: int) -> tuple[list[Any
     """Returns the prompt of a decision as messages, and the output of the model of its role."""
     messages = [KIND[part["role"]](content=part["content"]) for part in chat(decision)]
     model = get_model(role=table.game.ir.role_of[decision.seat])
+    if str(model).startswith("mockllm/"):  # its tokens are made up: no tokenizer is downloaded
+        model.api.count_text_tokens = _count_words
     return messages, await model.generate(messages, config=GenerateConfig(seed=seed))
+
+
+async def _count_words(text: str) -> int:
+    """Returns the number of words, which the mock model reports as tokens."""
+    return len(text.split())
 
 
 def _record(table: PeerGame, play: PeerPlay) -> dict[str, Any]:
