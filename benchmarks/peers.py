@@ -3,79 +3,36 @@
     python benchmarks/peers.py --out benchmarks/results/peers.json
 
 `turns_per_second` is the rate of decisions in the library's own loop, with legal replies drawn at
-random, in one thread; best of `--rounds`, the environments in turn in each round. `lines` are those
-that a user writes for the game, without blank lines, comments and docstrings. Where a library
-ships the game, they are its own; else they are those of the page "Coming from …". A library that is
-not installed is left out. Payoffs differ where a library's own rules do: TextArena's Kuhn poker
-plays five rounds and pays who has more chips, so its turns are compared, and not its rewards.
+random, by processor time of this process and of those that it starts; best of `--rounds`, the
+environments in turn in each round. Where the loop asks a model, a stand-in answers.
+
+`lines` are those that a user writes for the game, without blank lines, comments and docstrings.
+Where a library ships the game, they are its own; else they are those of the page "Coming from …",
+or of `kuhn_in_NAME.py` here, whose plays a test compares with ours. Payoffs differ where a
+library's own rules do: TextArena's Kuhn poker plays five rounds and pays who has more chips, so its
+turns are compared, and not its rewards.
+
+A library that is not installed is left out. Not all fit in one environment, so a result that
+`--out` has already is kept for the others.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
+import json
 import random
-import re
+import resource
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from pathlib import Path
 from time import process_time
-from typing import Any, NamedTuple
+from typing import Any
 
+import model_peers
+from contests import GAME, Contest, Play, Side, code_lines, file_lines, game_lines, page_code
 from shared import command, keep, machine
 
 import gamedsl
-
-ROOT = Path(__file__).parents[1]
-GAME = ROOT / "games" / "kuhn_poker.yaml"
-PAGES = ROOT / "docs" / "coming-from"
-
-Play = Callable[[int, random.Random], int]
-"""Plays a number of games, and returns the number of decisions."""
-
-
-class Side(NamedTuple):
-    """An environment in a library's loop. `lines` are those that a user writes for it."""
-
-    play: Play
-    lines: int
-
-
-class Contest(NamedTuple):
-    """A library's own environment of the game, and ours in the same loop."""
-
-    library: str
-    theirs: Side
-    ours: Side
-
-
-def code_lines(source: str) -> int:
-    """Returns the number of lines of Python with code: no blanks, comments or docstrings."""
-    tree = ast.parse(source)
-    told: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            first = node.body[0] if node.body else None
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
-                told |= set(range(first.lineno, (first.end_lineno or first.lineno) + 1))
-    return sum(
-        1 for number, line in enumerate(source.splitlines(), 1)
-        if line.strip() and not line.strip().startswith("#") and number not in told
-    )  # fmt: skip
-
-
-def game_lines() -> int:
-    """Returns the number of lines of the game file, without blanks and comments."""
-    lines = GAME.read_text(encoding="utf-8").splitlines()
-    return sum(1 for line in lines if line.strip() and not line.strip().startswith("#"))
-
-
-def page_code(name: str) -> str:
-    """Returns the first Python block of a page "Coming from …": the game by hand."""
-    text = (PAGES / f"{name}.md").read_text(encoding="utf-8")
-    (code, *_) = re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    return str(code)
 
 
 def text_arena() -> Contest:
@@ -182,57 +139,98 @@ def petting_zoo() -> Contest:
     )
 
 
-CONTESTS = {"textarena": text_arena, "open_spiel": open_spiel, "pettingzoo": petting_zoo}
+def gymnasium() -> Contest:
+    """gymnasium's loop for one seat: the game by hand, both of whose actions are always legal, and
+    the export. The other seat plays at random on both sides, and its decisions are not counted."""
+    import kuhn_in_gymnasium
+
+    from gamedsl.export.gymnasium import SeatEnv
+
+    def loop(env: Any) -> Play:
+        def play(games: int, dice: random.Random) -> int:
+            turns = 0
+            for _ in range(games):
+                _, info = env.reset(seed=dice.getrandbits(31))
+                over = False
+                while not over:
+                    mask = info.get("action_mask", (1, 1))
+                    move = dice.choice([move for move, on in enumerate(mask) if on])
+                    _, _, terminated, truncated, info = env.step(move)
+                    over = terminated or truncated
+                    turns += 1
+            return turns
+
+        return play
+
+    return Contest(
+        "gymnasium",
+        Side(loop(kuhn_in_gymnasium.Kuhn()), file_lines("kuhn_in_gymnasium.py")),
+        Side(loop(SeatEnv(GAME, "first", ["second=random"])), game_lines()),
+    )
 
 
-def opened() -> Iterator[Contest]:
+CONTESTS: dict[str, Callable[[], Contest]] = {
+    "textarena": text_arena, "open_spiel": open_spiel, "pettingzoo": petting_zoo,
+    "gymnasium": gymnasium, **model_peers.CONTESTS,
+}  # fmt: skip
+
+
+def opened(names: list[str]) -> Iterator[Contest]:
     """Yields the contests whose library is installed."""
-    for name, make in CONTESTS.items():
+    for name in names:
         try:
-            yield make()
+            yield CONTESTS[name]()
         except ImportError as error:
             print(f"no {name}: {error}", file=sys.stderr)
+
+
+def processor_time() -> float:
+    """Returns the seconds of the processor that this process took, and its children that ended."""
+    ended = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return process_time() + ended.ru_utime + ended.ru_stime
 
 
 def rate(play: Play, games: int, seed: int) -> float:
     """Returns the decisions a second of processor time."""
     dice = random.Random(seed)
-    start = process_time()
+    start = processor_time()
     turns = play(games, dice)
-    return turns / (process_time() - start)
+    return turns / (processor_time() - start)
 
 
 def measured(contest: Contest, games: int, rounds: int) -> dict[str, Any]:
     """Returns the best rate of each side, which take turns, and their lines."""
     sides = {"theirs": contest.theirs, "ours": contest.ours}
     rates: dict[str, list[float]] = {name: [] for name in sides}
+    each = max(2, games // contest.fewer)
     for seed in range(rounds):
         for name, side in sides.items():
-            rates[name].append(rate(side.play, games, seed))
-    return {
+            rates[name].append(rate(side.play, each, seed))
+    found: dict[str, Any] = {
         name: {"turns_per_second": max(rates[name]), "lines": side.lines}
         for name, side in sides.items()
     }
+    return {"version": version(contest.library), "games": each, "rounds": rounds, **found}
 
 
 def main() -> None:
     parser = command(__doc__)
     parser.add_argument("--games", type=int, default=2_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", nargs="+", choices=CONTESTS, default=list(CONTESTS))
     given = parser.parse_args()
-    found: dict[str, Any] = {}
-    for contest in opened():
-        found[contest.library] = one = measured(contest, given.games, given.rounds)
-        for name, side in one.items():
-            print(f"{contest.library}, {name}: {side['turns_per_second']:,.0f} turns a second, "
-                  f"{side['lines']} lines")  # fmt: skip
-    versions = {name: version(name) for name in found}
+    known: dict[str, Any] = {}
+    if given.out and given.out.exists():
+        known = json.loads(given.out.read_text(encoding="utf-8"))["libraries"]
+    for contest in opened(given.only):
+        known[contest.library] = one = measured(contest, given.games, given.rounds)
+        for name in ("theirs", "ours"):
+            print(f"{contest.library}, {name}: {one[name]['turns_per_second']:,.0f} turns a second,"
+                  f" {one[name]['lines']} lines")  # fmt: skip
     about = {
-        "machine": machine("one thread"),
-        "versions": {"gamedsl": gamedsl.__version__, **versions},
-        "game": "kuhn_poker", "games": given.games, "rounds": given.rounds,
+        "machine": machine("one thread"), "gamedsl": gamedsl.__version__, "game": "kuhn_poker",
     }  # fmt: skip
-    keep({**about, "libraries": found}, given.out)
+    keep({**about, "libraries": known}, given.out)
 
 
 if __name__ == "__main__":

@@ -6,12 +6,13 @@ import re
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from gamedsl.cli import main
-from tests.peers import running
+from tests.peers import by_hand, running
 from tests.peers.plays import GAMES, NAMES, SEEDS, loaded, replayed, reply_to
 
 with running.needed("gymnasium"):
@@ -151,3 +152,22 @@ def test_maskable_ppo_learns_tic_tac_toe(tmp_path: Path) -> None:
     error = {name: float(value) for name, _, value in found}
     assert mean["random"] == pytest.approx(0.297, abs=2 * error["random"]), "uniform play"
     assert mean["trained"] - error["trained"] > mean["random"] + error["random"] + 0.3
+
+
+def test_kuhn_by_hand_pays_alike() -> None:
+    made = by_hand.module("kuhn_in_gymnasium")
+
+    def pays(cards: tuple[str, ...], play: str) -> list[float]:
+        env, total, over = made.Kuhn(), 0.0, False
+        env.reset(seed=0)
+        env.cards = ["JQK".index(card) for card in cards]
+        env.np_random = SimpleNamespace(integers=lambda options: int(play[1] in "bk"))
+        for letter in play[0::2]:
+            assert not over
+            _, reward, over, _, _ = env.step(int(letter in "bk"))
+            total += reward
+        assert over
+        return [total, -total]
+
+    by_hand.check(pays)
+    check_env(made.Kuhn())

@@ -9,11 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.peers import running
+from tests.peers import by_hand, running
 from tests.peers.plays import GAMES, SEEDS, key_of, loaded, played
 
 with running.needed("inspect"):
-    import tiktoken
     from inspect_ai import eval as evaluate
     from inspect_ai.log import read_eval_log
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
@@ -82,22 +81,34 @@ def test_package_is_a_task_that_inspect_finds(
     running.build(folder, tmp_path / "bare")
 
 
-def has_tokenizer() -> bool:
-    """Whether the tokenizer by which the plain mock model counts can be had: it is downloaded."""
-    try:
-        tiktoken.get_encoding("o200k_base")
-    except OSError:
-        return False
-    return True
-
-
-@pytest.mark.skipif(not has_tokenizer(), reason="Inspect's mock model downloads a tokenizer")
 def test_commands_of_a_package_run(tmp_path: Path) -> None:
+    """`inspect eval` with the mock model, where nothing can be fetched, and Inspect's own log."""
     folder = running.exported("stag_hunt", "inspect", tmp_path / "package")
     _, play, logs = running.readme_commands(folder)
-    running.run(play, folder)
+    nowhere = dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), "http://127.0.0.1:9")
+    printed = running.run(play, folder, TIKTOKEN_CACHE_DIR=str(tmp_path / "empty"), **nowhere)
+    assert "Samples:   2/  2" in printed
     (found,) = json.loads(running.run(logs, folder))
     assert found["task"] == "stag-hunt"
     log = read_eval_log(str(folder / found["name"]))
     forfeits = [sample.scores["gamedsl_rewards"].metadata["forfeits"] for sample in log.samples]
     assert forfeits == 2 * [{"hunter_1": "unknown", "hunter_2": "unknown"}]
+
+
+def test_kuhn_by_hand_pays_alike(tmp_path: Path) -> None:
+    """All thirty hands as samples of one evaluation; a reply is the next of its hand."""
+    made = by_hand.module("kuhn_in_inspect")
+    task = made.kuhn(len(by_hand.HANDS))
+    for sample, (cards, _) in zip(task.dataset, by_hand.HANDS, strict=True):
+        sample.metadata["cards"] = list(cards)
+    said = [by_hand.WORDS[letter] for _, play in by_hand.HANDS for letter in play]
+    outputs = [ModelOutput.from_content("mock", word) for word in said]
+    for output in outputs:
+        output.usage = ModelUsage()
+    model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
+    (log,) = evaluate(
+        task, model=model, log_dir=str(tmp_path), display="none", max_samples=1
+    )  # fmt: skip
+    assert log.status == "success", log.error
+    paid = [list(sample.scores["chips"].value.values()) for sample in log.samples]
+    assert paid == [by_hand.ours(*hand) for hand in by_hand.HANDS]

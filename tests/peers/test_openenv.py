@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.peers import running
+from tests.peers import by_hand, running
 from tests.peers.plays import GAMES, SEEDS, Play, key_of, loaded, played
 
 with running.needed("openenv"):
@@ -165,3 +165,19 @@ def test_commands_of_a_package_run(tmp_path: Path) -> None:
         server.terminate()
         server.wait()
     assert printed.count("hunter_1 reward: ") == 2
+
+
+def test_kuhn_by_hand_pays_alike() -> None:
+    made = by_hand.module("kuhn_in_openenv")
+
+    def pays(cards: tuple[str, ...], play: str) -> list[float]:
+        env = made.Kuhn()
+        shown = env.reset(seed=0)
+        env.cards = list(cards)
+        for letter in play:
+            assert by_hand.WORDS[letter] in shown.options
+            shown = env.step(made.Move(word=by_hand.WORDS[letter]))
+        assert shown.done
+        return list(shown.chips)
+
+    by_hand.check(pays)

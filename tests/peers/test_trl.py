@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.peers import running
+from tests.peers import by_hand, running
 from tests.peers.plays import GAMES, SEEDS, Play, chat_of, loaded, played, replayed, reply_to
 
 with running.needed("trl"):
@@ -214,3 +214,19 @@ def test_trainer_plays_a_seat_by_tool_calls(tmp_path: Path) -> None:
     assert "hunter_1" in silent._play.episode.failures
     first, second = scored["advantages"].tolist()
     assert first > 0 > second
+
+
+def test_kuhn_by_hand_pays_alike() -> None:
+    made = by_hand.module("kuhn_in_trl")
+
+    def pays(cards: tuple[str, ...], play: str) -> list[float]:
+        hand = made.Hand(0)
+        hand.cards = list(cards)
+        for letter in play:
+            assert not hand.over
+            hand.answer([1], [2], [0.0], by_hand.WORDS[letter])
+        assert hand.over
+        assert [sum(mask) for mask in hand.mask] == [len(play[0::2]), len(play[1::2])]
+        return list(hand.paid())
+
+    by_hand.check(pays)

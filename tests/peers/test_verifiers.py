@@ -6,12 +6,14 @@ import asyncio
 import json
 import sys
 from collections.abc import Iterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from tests.peers import running
+from tests.peers import by_hand, running
 from tests.peers.chat_server import ScriptedServer, scripted
 from tests.peers.plays import NAMES, SEEDS, Play, loaded, played
 
@@ -132,3 +134,51 @@ def test_commands_of_a_package_run(server: ScriptedServer, tmp_path: Path) -> No
     for episode in episodes:
         scores = [trace["rewards"]["reward"]["score"] for trace in episode["traces"]]
         assert scores == [4.0, 4.0]
+
+
+def test_prime_rl_takes_its_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """The settings are read by prime-rl's own classes, and make our environment the source."""
+    why = "prime-rl-configs is on no package index; its repository has it"
+    rl = pytest.importorskip("prime_rl.configs.rl", reason=why)
+    from pydantic_config import cli
+
+    folder = running.exported("kuhn_poker", "verifiers", tmp_path / "package")
+    monkeypatch.syspath_prepend(str(folder))
+    config = cli(rl.RLConfig, args=["@", str(folder / "prime_rl.toml")]).orchestrator
+    (source,) = config.train.source
+    assert (config.algo.type, config.group_size) == ("rae", 1)
+    assert source.env.taskset.id == "kuhn_poker_verifiers"
+    assert {"first", "second"} <= set(type(source.env).model_fields)
+
+
+def test_kuhn_by_hand_pays_alike() -> None:
+    made = by_hand.module("kuhn_in_verifiers")
+
+    class Seat:
+        """A seat that says what a list has next, and keeps its reward."""
+
+        def __init__(self, said: list[str]) -> None:
+            self.said, self.chips, self.trace = said, 0.0, self
+
+        def record_reward(self, name: str, value: float) -> None:
+            self.chips = value
+
+        async def turn(self, text: str) -> Any:
+            return SimpleNamespace(last_reply=self.said.pop(0))
+
+        @asynccontextmanager
+        async def interaction(self, task: Any) -> Any:
+            yield self
+
+    def pays(cards: tuple[str, ...], play: str) -> list[float]:
+        said = [by_hand.WORDS[letter] for letter in play]
+        seats = [Seat(said[0::2]), Seat(said[1::2])]
+        task = SimpleNamespace(data=SimpleNamespace(cards=cards))
+        agents = SimpleNamespace(p0=seats[0], p1=seats[1])
+        asyncio.run(made.Kuhn.run(None, task, agents))
+        assert not any(seat.said for seat in seats)
+        return [seat.chips for seat in seats]
+
+    by_hand.check(pays)
