@@ -4,7 +4,7 @@
 FROM python:3.12-slim
 RUN pip install --no-cache-dir uv==0.13.9
 WORKDIR /src
-COPY pyproject.toml README.md LICENSE constraints.txt ./
+COPY pyproject.toml hatch_build.py README.md LICENSE constraints.txt ./
 COPY gamedsl gamedsl
 COPY games games
 COPY protocols protocols

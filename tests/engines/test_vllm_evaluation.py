@@ -1,11 +1,12 @@
 """`gamedsl eval` with vLLM: models and runs reply as they do by themselves, several in one process.
 
-Replies are the likeliest, so that both engines must give the same, token for token.
+An evaluation takes the likeliest replies, which both engines must give, token for token.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ import pytest
 import gamedsl
 from gamedsl.cli import main
 from gamedsl.players.table import open_player
-from gamedsl.policies.generation import Request
+from gamedsl.policies.generation import Generated, Request, Then, TokenRow
 from tests.writing import write
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ respond: {form: tag, think: 8, at_limit: close}
 train: {model: smollm2-135m, adapters: per_role, temperature: 0.001, dtype: float32}
 """
 VLLM = {"cache": 0.3, "context": 1024}
+UNLIKELY = -10
+"""A log-probability at the temperature of the game."""
 
 
 def evaluated(folder: Path, *flags: str) -> dict[str, Any]:
@@ -80,7 +83,21 @@ def test_a_model_is_evaluated_as_by_itself(
     assert policy.generate([asked])[0].reply_ids, "the other engine goes on"
 
 
-def test_engines_side_by_side_do_not_interfere(tmp_path: Path, policy: VllmPolicy) -> None:
+def rarest(policy: Any, adapter: str, reply: Generated) -> float:
+    """The least log-probability of a reply's tokens at the run's temperature.
+
+    0.01 nats below the likeliest token are -10 here, which tells near ties, where engines may
+    differ, from another adapter's words.
+    """
+    start = len(reply.prompt_ids)
+    ids = reply.prompt_ids + reply.reply_ids
+    (row,) = policy.token_log_probs([TokenRow(adapter, ids, ((start, len(ids)),), 0.001)])
+    return float(row.min())
+
+
+def test_engines_side_by_side_do_not_interfere(
+    tmp_path: Path, policy: VllmPolicy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its two adapters, which differ, with the run's own settings where none are given."""
     import torch
 
@@ -100,19 +117,29 @@ def test_engines_side_by_side_do_not_interfere(tmp_path: Path, policy: VllmPolic
         shake(trained, name, torch.Generator().manual_seed(seed))
     run = create(game, recipe, tmp_path / "run", {}, trained.tokenizer, 1)
     write_adapters(run, trained)
-    said = []
-    for vllm in (None, {"cache": 0.3}):
-        player: Any = open_player(f"run:{run.path}", game, seed=0, vllm=vllm)
-        assert isinstance(player, SpeakingPlayer)
-        episode = game.env().reset(seed=3)
-        words = []
-        for _ in range(2):
-            (decision,) = episode.decisions
-            (answered,) = player.answers([Posed(decision, episode, 5)])
-            words.append(answered.text)
-            episode.step({decision.seat: answered.reply})
-        said.append(words)
-    assert said[0] == said[1]
+    player: Any = open_player(f"run:{run.path}", game, seed=0, vllm={"cache": 0.3})
+    assert isinstance(player, SpeakingPlayer)
+    written: list[tuple[str, Generated]] = []
+    serve = player.policy.serve
+
+    def keep(requests: Sequence[Request], then: Then) -> None:
+        def kept(index: int, reply: Generated) -> Sequence[Request]:
+            written.append((requests[index].adapter, reply))
+            return then(index, reply)
+
+        serve(requests, kept)
+
+    monkeypatch.setattr(player.policy, "serve", keep)
+    episode = game.env().reset(seed=3)
+    for _ in range(2):
+        (decision,) = episode.decisions
+        (answered,) = player.answers([Posed(decision, episode, 5)])
+        episode.step({decision.seat: answered.reply})
+    assert [adapter for adapter, _ in written] == ["ann", "bob"]
+    for adapter, reply in written:
+        assert rarest(trained, adapter, reply) > UNLIKELY
+        other = "bob" if adapter == "ann" else "ann"
+        assert rarest(trained, other, reply) < UNLIKELY
     assert isinstance(player.policy, Engine)
     assert player.policy._engine.longest == 1024
     player.policy.close()

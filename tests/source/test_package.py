@@ -34,7 +34,10 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of the source archive, beside the archive."""
     pytest.importorskip("build", reason='needs pip install -e ".[dev]"')
     out = tmp_path_factory.mktemp("dist")
-    run(sys.executable, "-m", "build", "--sdist", "--outdir", out, ROOT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("GITHUB_REPOSITORY", "Some/games")
+        patch.setenv("GITHUB_SERVER_URL", "https://github.com")
+        run(sys.executable, "-m", "build", "--sdist", "--outdir", out, ROOT)
     (archive,) = out.glob("*.tar.gz")
     with tarfile.open(archive) as tar:
         tar.extractall(out, filter="data")
@@ -60,6 +63,14 @@ def test_tests_of_the_source_archive_run(unpacked: Path) -> None:
     assert " passed" in shown or "[100%]" in shown
 
 
+@pytest.mark.slow
+def test_package_names_the_repository_that_builds_it(unpacked: Path) -> None:
+    told = (unpacked / "PKG-INFO").read_text(encoding="utf-8")
+    urls = dict(re.findall(r"^Project-URL: (\w+), (\S+)$", told, re.M))
+    assert urls["Documentation"] == "https://some.github.io/games/"
+    assert urls["Issues"] == "https://github.com/Some/games/issues"
+
+
 @pytest.mark.parametrize("name", IMAGES)
 def test_images_copy_what_the_wheel_needs(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
@@ -67,7 +78,7 @@ def test_images_copy_what_the_wheel_needs(name: str) -> None:
     assert all((ROOT / part).exists() for part in copied)
     wheel = PROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]
     needed = {*wheel["packages"], *wheel["force-include"], *PROJECT["project"]["license-files"]}
-    assert copied >= {*needed, "pyproject.toml", "README.md", "constraints.txt"}
+    assert copied >= {*needed, "pyproject.toml", "hatch_build.py", "README.md", "constraints.txt"}
     (extras,) = re.findall(r"^ARG EXTRAS=(\w+)$", text, re.M)
     assert extras in PROJECT["project"]["optional-dependencies"]
     (python,) = re.findall(r"^FROM python:([\d.]+)-slim$", text, re.M)
