@@ -1,4 +1,4 @@
-"""What the benchmarks of peers share: the sides of a contest, and their lines."""
+"""The sides of a contest between environments, and their lines, for the benchmarks of peers."""
 
 from __future__ import annotations
 

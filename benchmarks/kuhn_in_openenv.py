@@ -18,7 +18,7 @@ class Move(Action):
     word: str
 
 
-class Shown(Observation):
+class Prompt(Observation):
     seat: int = 0
     text: str = ""
     options: list[str] = []
@@ -30,17 +30,17 @@ class Kuhn(Environment):
 
     def reset(
         self, seed: int | None = None, episode_id: str | None = None, **options: Any
-    ) -> Shown:
+    ) -> Prompt:
         self.cards, self.said = random.Random(seed).sample("JQK", 2), ""
         self._state = State(episode_id=episode_id)
-        return self.shown()
+        return self.observe()
 
-    def step(self, action: Move, timeout_s: float | None = None, **options: Any) -> Shown:
+    def step(self, action: Move, timeout_s: float | None = None, **options: Any) -> Prompt:
         if action.word not in self.open_to():
             raise ValueError(f"`{action.word}` is not open")
         self.said += LETTERS[action.word]
         self._state.step_count += 1
-        return self.shown()
+        return self.observe()
 
     @property
     def state(self) -> State:
@@ -49,12 +49,12 @@ class Kuhn(Environment):
     def open_to(self) -> list[str]:
         return ["fold", "call"] if self.said.endswith("b") else ["check", "bet"]
 
-    def shown(self) -> Shown:
+    def observe(self) -> Prompt:
         if self.said in ENDS:
-            return Shown(done=True, chips=self.paid())
+            return Prompt(done=True, chips=self.paid())
         seat, options = len(self.said) % 2, self.open_to()
         text = f"Your card: {self.cards[seat]}. So far: {self.said}. {' or '.join(options)}?"
-        return Shown(seat=seat, text=text, options=options)
+        return Prompt(seat=seat, text=text, options=options)
 
     def paid(self) -> list[float]:
         higher = 0 if "JQK".index(self.cards[0]) > "JQK".index(self.cards[1]) else 1
@@ -64,4 +64,4 @@ class Kuhn(Environment):
 
 
 def app() -> Any:
-    return create_app(Kuhn, Move, Shown, env_name="kuhn", max_concurrent_envs=64)
+    return create_app(Kuhn, Move, Prompt, env_name="kuhn", max_concurrent_envs=64)

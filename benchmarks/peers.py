@@ -228,7 +228,7 @@ def main() -> None:
             print(f"{contest.library}, {name}: {one[name]['turns_per_second']:,.0f} turns a second,"
                   f" {one[name]['lines']} lines")  # fmt: skip
     about = {
-        "machine": machine("one thread"), "gamedsl": gamedsl.__version__, "game": "kuhn_poker",
+        "machine": machine(), "gamedsl": gamedsl.__version__, "game": "kuhn_poker",
     }  # fmt: skip
     keep({**about, "libraries": known}, given.out)
 

@@ -189,8 +189,9 @@ class _Seeded:
 
     def __init__(self, player: Player) -> None:
         self._player = player
-        drawing = isinstance(player, DrawingPlayer) and not isinstance(player, Speaker)
-        self._drawing = player if drawing else None  # `answer` would ask what it is at each turn
+        self._drawing: DrawingPlayer | None = None  # `answer` would ask what it is at each turn
+        if isinstance(player, DrawingPlayer) and not isinstance(player, Speaker):
+            self._drawing = player
 
     def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure:
         key = f"{episode.seed} {decision.seat} {decision.information_set} {len(decision.failed)}"
