@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from tests.studio.test_pages import LEAKY
+
 pytestmark = pytest.mark.browser
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
@@ -95,6 +97,25 @@ def test_file_is_edited_until_it_is_right(page: Any, address: str, folder: Path)
     page.click("nav.tabs a:has-text('Turns')")
     picture = page.locator(".picture img")
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
+
+
+def test_a_leak_opens_as_plays_while_it_is_typed(page: Any, address: str, folder: Path) -> None:
+    right = LEAKY.replace("card.other != high", "card.me != high")
+    (folder / "typing.yaml").write_text(right, encoding="utf-8")
+    page.goto(f"{base_of(address)}/game?file=typing.yaml")
+    page.wait_for_selector("text=Its claims:")
+    page.fill("textarea", LEAKY)
+    page.focus("#problems button:has-text('See the two plays')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#played >> text=Another play")
+    assert page.locator("#played mark").count() > 0
+    assert page.input_value("textarea") == LEAKY
+    page.fill("textarea", LEAKY.replace("!= high", "!= middle"))
+    page.wait_for_selector("#played >> text=card is not middle")  # the plays follow the text
+    page.fill("textarea", right)
+    page.wait_for_selector("text=Its claims:")
+    page.wait_for_selector("#played >> text=Another play", state="detached")
+    assert (folder / "typing.yaml").read_text(encoding="utf-8") == right
 
 
 def test_kuhn_by_keyboard_alone_with_analysis(page: Any, address: str) -> None:

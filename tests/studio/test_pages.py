@@ -278,3 +278,34 @@ def test_seeds_of_one_recipe_are_one_page(owner: Client, folder: Path) -> None:
     assert 'class="band' in page.html
     one = owner.get("/run?folder=runs/seed-1")
     assert "hunter:move" in one.text
+
+
+LEAKY = (
+    "game: typed\nroles: [first, second]\ntypes: {Card: [low, middle, high]}\n"
+    "actions: {raise: {when: card.other != high}, fold: {}}\nturns:\n"
+    "  - {deal: card, from: Card, seen_by: owner}\n"
+    "  - {each: roles, choose: move, from: actions}\npayoffs: 0\n"
+)
+
+
+def test_a_leak_is_played_while_it_is_typed(owner: Client, folder: Path) -> None:
+    """The file on disk is right; the text that is not saved has a leak, and then has none."""
+    right = LEAKY.replace("card.other", "card.me")
+    (folder / "typed.yaml").write_text(right, encoding="utf-8")
+    given = {"file": "typed.yaml", "text": LEAKY}
+    assert "No problem found" in owner.post("/game/problems", given).text
+    claims = owner.post("/game/claims", given)
+    assert "line 4 error" in claims.text
+    (name,) = re.findall(r'name="proof" value="(.*?)"', claims.html)
+    shown = owner.post("/game/played?part=1", given | {"proof": name})
+    assert "has seen the same in both plays" in shown.text
+    assert "Options: raise, fold" in shown.text
+    whole = owner.post("/game/played", given | {"proof": name})
+    assert whole.form("/game/check").fields["text"].strip() == LEAKY.strip()
+    assert "Another play" in whole.text
+    mended = owner.post("/game/claims", given | {"text": right})
+    assert "No problem found" in mended.text
+    assert "proved" in mended.text
+    gone = owner.post("/game/played?part=1", given | {"text": right, "proof": name})
+    assert "no witness" in gone.text
+    assert (folder / "typed.yaml").read_text(encoding="utf-8") == right

@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise, starmap
 from pathlib import Path
 from statistics import fmean
@@ -196,7 +196,7 @@ def _policy_section(groups: Sequence[RunGroup]) -> Section | None:
     """The odds at each decision over the steps: the mean over the seeds, with its range."""
     parts = []
     for group in groups:
-        drawn = odds_charts(_records(group))
+        drawn = odds_charts(_records(group), _order(group))
         if drawn:
             parts += [heading(group.name)] if group.name else []
             parts.append(figures(drawn))
@@ -211,11 +211,12 @@ def _records(group: RunGroup) -> list[Sequence[Record]]:
     return [run.policy_records for run in group.runs]
 
 
-def odds_charts(runs: Sequence[Sequence[Record]]) -> list[Figure]:
-    """Returns a chart of the odds at each of the first decisions. `runs` are the records of runs
-    that differ in the seed alone."""
+def odds_charts(runs: Sequence[Sequence[Record]], order: Sequence[str] = ()) -> list[Figure]:
+    """Returns a chart of the odds at each of the first decisions: those of `order`, then the others
+    as the records have them. `runs` are the records of runs that differ in the seed alone."""
     policies = [record["policy"] for run in runs for record in run if record.get("policy")]
-    keys = list(dict.fromkeys(key for policy in policies for key in policy))
+    known = dict.fromkeys(key for policy in policies for key in policy)
+    keys = list(dict.fromkeys((*(key for key in order if key in known), *known)))
     return [_odds_chart(runs, key) for key in keys[:MANY_DECISIONS]]
 
 
@@ -248,7 +249,22 @@ def _odds(key: str, name: str, record: Record) -> float | None:
 def seed_charts(runs: Sequence[RunData]) -> list[Figure]:
     """Returns the charts of runs that differ in the seed alone, as a comparison draws them."""
     (group, *_) = run_groups(runs)
-    return [*_charts([group]), *odds_charts(_records(group))]
+    return [*_charts([group]), *odds_charts(_records(group), _order(group))]
+
+
+def _order(group: RunGroup) -> list[str]:
+    """The decisions of a group's game, in the order in which play comes to them."""
+    return decisions_of_tree(str(group.runs[0].folder))
+
+
+@lru_cache(maxsize=64)
+def decisions_of_tree(folder: str) -> list[str]:
+    """Returns the decisions of a run's game in the order in which play comes to them; none where
+    the game has no tree that can be written out. Raises FileNotFoundError where there is no run."""
+    from gamedsl.solve.table import sequence
+
+    tree = read_run(Path(folder)).tree
+    return [] if tree is None else [info.key for info in sequence(tree)]
 
 
 def _exploitability(record: Record) -> float | None:
@@ -306,7 +322,7 @@ def seed_means(runs: Sequence[RunData]) -> list[tuple[str, str]]:
     roles = dict.fromkeys(role for record in last for role in record.get("reward") or {})
     measures: list[tuple[str, list[float | None], bool]] = [
         ("exploitability", [_exploitability(record) for record in last], False),
-        ("last fifth, mean", [_last_fifth(run) for run in runs], False),
+        ("its mean in the last fifth", [_last_fifth(run) for run in runs], False),
         ("in range", [_in_range(record) for record in last], True),
         *((role, [_of("reward", role)(record) for record in last], False) for role in roles),
     ]
