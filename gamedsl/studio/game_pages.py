@@ -36,6 +36,9 @@ VIEWS = {
 }
 """The pictures of a game, by the names that pages give them."""
 
+MOST_RESULTS = 50
+"""Runs whose results the list of games shows, the newest."""
+
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """The content that a picture may have: its own style sheet, which we wrote."""
 
@@ -69,13 +72,25 @@ class GamePages:
         words = request.query_params.get("words", "").casefold().split()
         tag = request.query_params.get("tag", "")
         found = [row for row in rows if (not tag or tag in row["tags"]) and _has(row, words)]
+        results = self._last_results()
         for row in found:
+            row["result"] = results.get(row["name"])
             row["query"] = urlencode({"file": row["file"]})
             row["shown"] = self._folders.shown(row["file"])
         return html(page(
             "games", title="Games", place="Games", games=found, total=len(rows), tag=tag,
             words=" ".join(words), tags=sorted({tag for row in rows for tag in row["tags"]}),
         ))  # fmt: skip
+
+    def _last_results(self) -> dict[str, dict[str, str]]:
+        """Returns what the newest run of each game came to, and the query of its page."""
+        folders = self._folders.runs()[:MOST_RESULTS]
+        rows = self._workers.call("runs", "runs", folders=[str(one) for one in folders])
+        return {
+            row["game"]: {"headline": row["headline"], "query": urlencode({"folder": str(folder)})}
+            for row, folder in reversed(list(zip(rows, folders, strict=True)))
+            if row["headline"]
+        }
 
     def game(self, request: Request, form: Form) -> Response:
         """A part of what is known of a game; first the editor."""

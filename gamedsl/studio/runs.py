@@ -52,7 +52,7 @@ def _row(folder: Path) -> dict[str, Any]:
 def run(folder: str) -> dict[str, Any]:
     """Returns a run as a page shows it: `charts` are titles with pictures. Raises RunDamaged."""
     from gamedsl.view.charts import Series, line_chart
-    from gamedsl.view.report.comparison import decisions_of_tree, odds_charts
+    from gamedsl.view.report.comparison import odds_charts
 
     saved = open_saved(Path(folder))
     steps = [record for record in saved.records() if record["event"] == "step"]
@@ -67,9 +67,7 @@ def run(folder: str) -> dict[str, Any]:
         lines = [Series(name, [v.get(name) for v in values], at) for at, name in enumerate(names)]
         if lines and len(steps) > 1:
             charts.append([title, line_chart(title, [record["step"] for record in steps], lines)])
-    several = len(steps) > 1
-    order = decisions_of_tree(folder) if several and steps[-1].get("policy") else ()
-    odds = [[one.title, one.svg] for one in odds_charts([steps], order) if several]
+    odds = [[one.title, one.svg] for one in odds_charts([steps]) if len(steps) > 1]
     return _row(Path(folder)) | {"charts": [*charts, *odds]}
 
 

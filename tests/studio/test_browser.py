@@ -6,6 +6,7 @@ pytest -m browser
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from tests.studio.test_pages import LEAKY
+from tests.studio.test_pages import LEAKY, run_of_stag_hunt
 
 pytestmark = pytest.mark.browser
 
@@ -190,6 +191,16 @@ def test_replay_is_stepped_through_and_branched(page: Any, address: str) -> None
     assert page.locator(".board td", has_text=re.compile("^[XO]$")).count() == 2
 
 
+def test_a_live_run_is_watched(page: Any, address: str, folder: Path) -> None:
+    run = run_of_stag_hunt(folder, 1)
+    page.goto(f"{base_of(address)}/run?folder={run}")
+    page.wait_for_selector("text=2 steps, running, or stopped")
+    step = {"event": "step", "step": 3, "reward": {"hunter": 1.0}}
+    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(step) + "\n")
+    page.wait_for_selector("text=3 steps")  # by itself, without a reload
+
+
 def test_hostile_game_runs_no_script(page: Any, address: str, folder: Path) -> None:
     text = f"game: evil\nabout: '{SCRIPT}'\nroles: [a, b]\nrolls: '{SCRIPT}'\n"
     (folder / "evil.yaml").write_text(text, encoding="utf-8")
@@ -215,7 +226,9 @@ OVERLAPS = (HERE / "overlaps.js").read_text(encoding="utf-8")
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_pages_are_legible(scheme: str, width: int, browser: Any, address: str) -> None:
+def test_pages_are_legible(
+    scheme: str, width: int, browser: Any, address: str, folder: Path
+) -> None:
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
     page = context.new_page()
     page.set_default_timeout(30_000)
@@ -225,11 +238,13 @@ def test_pages_are_legible(scheme: str, width: int, browser: Any, address: str) 
     seat = page.url.removeprefix(base_of(address))
     start(page, address, "hex", o="random")
     board = page.url.removeprefix(base_of(address))
+    runs = [run_of_stag_hunt(folder, seed) for seed in (1, 2)]
     for path in (
         "/?words=poker", "/play?file=kuhn_poker", seat, board, "/tables", "/replays", "/runs",
         "/new", "/game?file=kuhn_poker", "/game?file=kuhn_poker&tab=tree",
         "/game?file=kuhn_poker&tab=prompts", "/game?file=kuhn_poker&tab=proofs",
-        "/game?file=kuhn_poker&tab=solution",
+        "/game?file=kuhn_poker&tab=solution", f"/run?folder={runs[0]}", f"/seeds?folder={runs[0]}",
+        f"/compare?run={runs[0]}&run={runs[1]}", "/train?file=stag_hunt",
     ):  # fmt: skip
         page.goto(base_of(address) + path)
         page.wait_for_timeout(200)

@@ -10,7 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from functools import partial
 from itertools import pairwise, starmap
 from pathlib import Path
 from statistics import fmean
@@ -196,7 +196,7 @@ def _policy_section(groups: Sequence[RunGroup]) -> Section | None:
     """The odds at each decision over the steps: the mean over the seeds, with its range."""
     parts = []
     for group in groups:
-        drawn = odds_charts(_records(group), _order(group))
+        drawn = odds_charts(_records(group))
         if drawn:
             parts += [heading(group.name)] if group.name else []
             parts.append(figures(drawn))
@@ -211,12 +211,13 @@ def _records(group: RunGroup) -> list[Sequence[Record]]:
     return [run.policy_records for run in group.runs]
 
 
-def odds_charts(runs: Sequence[Sequence[Record]], order: Sequence[str] = ()) -> list[Figure]:
-    """Returns a chart of the odds at each of the first decisions: those of `order`, then the others
-    as the records have them. `runs` are the records of runs that differ in the seed alone."""
+def odds_charts(runs: Sequence[Sequence[Record]]) -> list[Figure]:
+    """Returns a chart of the odds at each of the first decisions: first those at which a seat has
+    seen least, which is the order of its decisions in play. `runs` are the records of runs that
+    differ in the seed alone."""
     policies = [record["policy"] for run in runs for record in run if record.get("policy")]
     known = dict.fromkeys(key for policy in policies for key in policy)
-    keys = list(dict.fromkeys((*(key for key in order if key in known), *known)))
+    keys = sorted(known, key=lambda key: key.count("="))
     return [_odds_chart(runs, key) for key in keys[:MANY_DECISIONS]]
 
 
@@ -249,22 +250,7 @@ def _odds(key: str, name: str, record: Record) -> float | None:
 def seed_charts(runs: Sequence[RunData]) -> list[Figure]:
     """Returns the charts of runs that differ in the seed alone, as a comparison draws them."""
     (group, *_) = run_groups(runs)
-    return [*_charts([group]), *odds_charts(_records(group), _order(group))]
-
-
-def _order(group: RunGroup) -> list[str]:
-    """The decisions of a group's game, in the order in which play comes to them."""
-    return decisions_of_tree(str(group.runs[0].folder))
-
-
-@lru_cache(maxsize=64)
-def decisions_of_tree(folder: str) -> list[str]:
-    """Returns the decisions of a run's game in the order in which play comes to them; none where
-    the game has no tree that can be written out. Raises FileNotFoundError where there is no run."""
-    from gamedsl.solve.table import sequence
-
-    tree = read_run(Path(folder)).tree
-    return [] if tree is None else [info.key for info in sequence(tree)]
+    return [*_charts([group]), *odds_charts(_records(group))]
 
 
 def _exploitability(record: Record) -> float | None:
