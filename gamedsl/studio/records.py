@@ -26,10 +26,10 @@ NO_ADVISER = "no solver advises here: the game is too large, or is played in wor
 
 
 def _trained(run: str, step: int, key: str) -> Mapping[str, float]:
-    """Returns the odds at a decision that a run wrote down for a step; none where it did not.
-    Raises RunDamaged."""
+    """Returns the odds at a decision of the policy that played the games of a step: those that the
+    run wrote down after the step before; none where it did not. Raises RunDamaged."""
     for record in open_saved(Path(run)).records():
-        if record["event"] == "step" and record["step"] == step:
+        if record["step"] == step - 1:
             row = (record.get("policy") or {}).get(key) or {}
             found: Mapping[str, float] = row.get("probs") or {}
             return found
@@ -67,7 +67,7 @@ class Advice:
                 [text.option(name), odds, float(worth), trained.get(name)]
                 for name, odds, worth in rows
             ],
-            "trained": f"the run, step {step}" if trained else "",
+            "trained": f"the run, after step {step - 1}" if trained else "",
         }
 
     def review(

@@ -204,7 +204,10 @@ def test_large_run_opens_without_its_transcripts(owner: Client, folder: Path) ->
          "policy": {"first:open [first.card=K]": row}}
         for n in (1, 2)
     ]  # fmt: skip
-    lines = "".join(json.dumps(step) + "\n" for step in steps)
+    first = {"event": "start", "step": 0, "policy": {"first:open [first.card=K]": row}}
+    later = {**row, "probs": {"check": 0.9, "bet": 0.1}}  # after the games of step 1
+    steps[0]["policy"] = {"first:open [first.card=K]": later}
+    lines = "".join(json.dumps(step) + "\n" for step in (first, *steps))
     (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
     record = {
         "format": 1, "game": "kuhn_poker", "hash": info["hash"], "run_seed": 0, "seed": 1,
@@ -231,7 +234,7 @@ def test_large_run_opens_without_its_transcripts(owner: Client, folder: Path) ->
     assert "first open = check" in last.html
     asked = owner.get("/replay?file=runs/large/transcripts/step-000001.jsonl&number=0&move=2")
     advice = next(href for href, _ in asked.links if href.startswith("/replay/advice"))
-    assert re.search("the run, step 1 worth .*37.5%", owner.get(f"{advice}&part=1").text)
+    assert re.search("the run, after step 0 worth .*37.5%", owner.get(f"{advice}&part=1").text)
     assert seconds < 2
 
 
