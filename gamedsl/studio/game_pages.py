@@ -36,7 +36,7 @@ VIEWS = {
 }
 """The pictures of a game, by the names that pages give them."""
 
-MOST_RESULTS = 50
+MOST_RESULTS = 20
 """Runs whose results the list of games shows, the newest."""
 
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
@@ -85,7 +85,9 @@ class GamePages:
     def _last_results(self) -> dict[str, dict[str, str]]:
         """Returns what the newest run of each game came to, and the query of its page."""
         folders = self._folders.runs()[:MOST_RESULTS]
-        rows = self._workers.call("runs", "runs", folders=[str(one) for one in folders])
+        if not folders:
+            return {}
+        rows = self._workers.call("pages", "runs", folders=[str(one) for one in folders])
         return {
             row["game"]: {"headline": row["headline"], "query": urlencode({"folder": str(folder)})}
             for row, folder in reversed(list(zip(rows, folders, strict=True)))
