@@ -224,6 +224,8 @@ class _Play:
         return adviser_of(self.game)
 
     def _undo(self, session: PlaySession, console: Console, decision: Decision) -> str:
+        if not session.has_answered(decision.seat):
+            return "You have not chosen anything yet."
         seen = session.take_back(decision.seat)
         if seen is None:
             return "You cannot take anything back here: somebody has learned from it."

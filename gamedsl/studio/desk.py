@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.diagnostics.suggest import did_you_mean
@@ -107,20 +108,24 @@ class Desk:
 
     def answer(self, table: str, seat: str, reply: Mapping[str, str]) -> dict[str, Any]:
         """Takes a reply: `option`, the number of an option; `text`; or `field.NAME` for each value
-        of a record. Returns what the seat sees then. Its `refused` says why a reply is none."""
+        of a record; `mark`, that of the page which it answers, if it has one. Returns what the seat
+        sees then. Its `refused` says why a reply is none."""
         found = self._table(table)
         session = found.session
         decision = _decision(session, seat)
+        now = self.look(table, seat)
         if decision is None:
-            return self.look(table, seat) | {"refused": "you are not asked now"}
+            return now | {"refused": "you are not asked now"}
+        if reply.get("mark", now["mark"]) != now["mark"]:
+            return now | {"refused": "the game has gone on since the page that you answered"}
         with refusing():
             read = _read(decision, reply)
             if isinstance(read, str):
                 heard = session.episode.parse(decision, read)
                 if isinstance(heard, ParseFailure):
-                    return self.look(table, seat) | {"refused": why_refused(heard), "typed": read}
+                    return now | {"refused": why_refused(heard), "typed": read}
             if isinstance(read, ParseFailure):
-                return self.look(table, seat) | {"refused": read.detail}
+                return now | {"refused": read.detail}
             session.answer(seat, read)
         return self.look(table, seat)
 
@@ -220,7 +225,7 @@ def _seen(table: Sitting, seat: str) -> dict[str, Any]:
     episode, decision = session.episode, _decision(table.session, seat)
     if seat not in session.people:
         raise Refused("no person holds this seat", "start another play")
-    return {
+    seen = {
         "game": ir.name,
         "about": " ".join(ir.about.split()),
         "seat": seat,
@@ -233,6 +238,8 @@ def _seen(table: Sitting, seat: str) -> dict[str, Any]:
         "answered": session.has_answered(seat),
         "end": _end(table) if episode.done else None,
     }
+    # made of nothing but what the page shows, so that it tells the seat nothing more
+    return seen | {"mark": sha256(write(seen).encode()).hexdigest()[:16]}
 
 
 def _story(table: Sitting, seat: str, decision: Decision | None) -> list[dict[str, Any]]:

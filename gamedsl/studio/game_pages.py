@@ -36,6 +36,9 @@ VIEWS = {
 }
 """The pictures of a game, by the names that pages give them."""
 
+MOST_RESULTS = 20
+"""Runs whose results the list of games shows, the newest."""
+
 PICTURE_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox"
 """The content that a picture may have: its own style sheet, which we wrote."""
 
@@ -53,6 +56,8 @@ class GamePages:
             ("GET", "/game", self.game),
             ("POST", "/game/check", self.checked),
             ("POST", "/game/problems", self.problems),
+            ("POST", "/game/claims", self.claims),
+            ("POST", "/game/played", self.played),
             ("POST", "/game/save", self.save),
             ("GET", "/game/facts", self.facts),
             ("GET", "/game/picture", self.picture),
@@ -67,13 +72,27 @@ class GamePages:
         words = request.query_params.get("words", "").casefold().split()
         tag = request.query_params.get("tag", "")
         found = [row for row in rows if (not tag or tag in row["tags"]) and _has(row, words)]
+        results = self._last_results()
         for row in found:
+            row["result"] = results.get(row["name"])
             row["query"] = urlencode({"file": row["file"]})
             row["shown"] = self._folders.shown(row["file"])
         return html(page(
             "games", title="Games", place="Games", games=found, total=len(rows), tag=tag,
             words=" ".join(words), tags=sorted({tag for row in rows for tag in row["tags"]}),
         ))  # fmt: skip
+
+    def _last_results(self) -> dict[str, dict[str, str]]:
+        """Returns what the newest run of each game came to, and the query of its page."""
+        folders = self._folders.runs()[:MOST_RESULTS]
+        if not folders:
+            return {}
+        rows = self._workers.call("pages", "runs", folders=[str(one) for one in folders])
+        return {
+            row["game"]: {"headline": row["headline"], "query": urlencode({"folder": str(folder)})}
+            for row, folder in reversed(list(zip(rows, folders, strict=True)))
+            if row["headline"]
+        }
 
     def game(self, request: Request, form: Form) -> Response:
         """A part of what is known of a game; first the editor."""
@@ -126,10 +145,8 @@ class GamePages:
             raise Refused(f"there is no witness against `{name}`", "see the proofs")
         moves = proof["histories"]
         found = self._workers.call(f"game\n{path}", "witness", file=path, moves=moves)
-        for play in found["plays"]:
-            play["talk"] = Markup(play["talk"])
         problem = next((one for one in told["problems"] if one["code"] in proof["codes"]), None)
-        return page("witness", found=found, proof=proof, problem=problem, query=query)
+        return _witness_part(found, proof, problem, query)
 
     def _page(self, file: str, tab: str, part: Markup) -> Response:
         tabs = [
@@ -143,36 +160,66 @@ class GamePages:
         ))  # fmt: skip
 
     def _editor(
-        self, file: str, text: str, problems: list[Any] | None = None, notice: str = ""
-    ) -> Response:
+        self, file: str, text: str, known: dict[str, Any] | None = None, notice: str = "",
+        played: Markup | str = "",
+    ) -> Response:  # fmt: skip
+        if known is None:
+            known = self._typed(file, text)
         name = file if self._is_shipped(file) else Path(file).stem
         part = page(
             "editor", file=file, text=text, own=not self._is_shipped(file), name=name,
-            notice=notice,
-            problems=page("problems", problems=self._check(file, text, problems)),
+            notice=notice, problems=page("problems", **known), played=played,
         )  # fmt: skip
         return self._page(file, "edit", part)
 
-    def _check(self, file: str, text: str, known: list[Any] | None) -> list[Any]:
-        if known is not None:
-            return known
-        found: list[Any] = self._workers.call(
-            "check", "check", file=self._folders.game(file), text=text
-        )
-        return found
+    def _typed(self, file: str, text: str) -> dict[str, Any]:
+        """Returns the problems of a text up to its types."""
+        path = self._folders.game(file)
+        found = self._workers.call("check", "check", file=path, text=text)
+        return {"problems": found, "grades": {}}
 
     def checked(self, request: Request, form: Form) -> Response:
-        """The editor with the problems of a text that is not saved."""
+        """The editor with the problems of a text that is not saved, those of its claims too."""
         file, text = form.get("file", ""), _text(form)
-        return self._editor(file, text)
+        known = self._typed(file, text)
+        if not any(one["severity"] == "error" for one in known["problems"]):
+            known = self._claims(file, text)
+        return self._editor(file, text, known)
 
     def problems(self, request: Request, form: Form) -> Response:
         """The problems of a text as a fragment."""
         try:
-            found = self._check(form.get("file", ""), _text(form), None)
+            found = self._typed(form.get("file", ""), _text(form))
         except Refused as error:
             return HTMLResponse(page("unavailable", fact=error.fact, fix=error.fix))
-        return HTMLResponse(page("problems", problems=found))
+        return HTMLResponse(page("problems", **found))
+
+    def _claims(self, file: str, text: str) -> dict[str, Any]:
+        path = self._folders.game(file)
+        found: dict[str, Any] = self._workers.call(_claims_of(path), "claims", file=path, text=text)
+        return found
+
+    def claims(self, request: Request, form: Form) -> Response:
+        """The same with what proofs find. What is being proved of an earlier text is given up."""
+        file = form.get("file", "")
+        self._workers.interrupt(_claims_of(self._folders.game(file)))
+        try:
+            return HTMLResponse(page("problems", **self._claims(file, _text(form))))
+        except Refused as error:
+            part = page("unavailable", fact=error.fact, fix=error.fix)
+            return HTMLResponse(part, status_code=503)
+
+    def played(self, request: Request, form: Form) -> Response:
+        """The plays that refute a claim of a text that is not saved."""
+        file, text = form.get("file", ""), _text(form)
+        path = self._folders.game(file)
+        shown = self._workers.call(
+            _claims_of(path), "played", file=path, text=text, proof=form.get("proof", "")
+        )
+        part = _witness_part(**shown, query="")
+        if "part" in request.query_params:
+            return HTMLResponse(part)
+        return self._editor(file, text, self._claims(file, text), played=part)
 
     def save(self, request: Request, form: Form) -> Response:
         """Saves the text: in its file, or as a copy of a shipped game."""
@@ -250,6 +297,20 @@ class GamePages:
     @staticmethod
     def _is_shipped(file: str) -> bool:
         return file in shipped("game")
+
+
+def _claims_of(path: str) -> str:
+    """Returns the name of the worker that proves the claims of a file as it is typed."""
+    return f"claims\n{path}"
+
+
+def _witness_part(
+    found: dict[str, Any], proof: dict[str, Any], problem: dict[str, Any] | None, query: str
+) -> Markup:
+    """Returns the plays that refute a claim, as a fragment."""
+    for play in found["plays"]:
+        play["talk"] = Markup(play["talk"])
+    return page("witness", found=found, proof=proof, problem=problem, query=query)
 
 
 def _text(form: Form) -> str:

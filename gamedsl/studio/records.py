@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.mcp.refusal import Refused
@@ -12,6 +13,7 @@ from gamedsl.play.advice import Adviser, adviser_of
 from gamedsl.play.review import review
 from gamedsl.play.session import Moment
 from gamedsl.players.seat_text import SeatText
+from gamedsl.runs.saved import open_saved
 from gamedsl.runtime import Action
 from gamedsl.runtime.replay import Replay, params_of, replay
 from gamedsl.runtime.transcripts import Chosen, Transcript, TranscriptError, read
@@ -23,6 +25,17 @@ if TYPE_CHECKING:
 NO_ADVISER = "no solver advises here: the game is too large, or is played in words"
 
 
+def _trained(run: str, step: int, key: str) -> Mapping[str, float]:
+    """Returns the odds at a decision of the policy that played the games of a step: those that the
+    run wrote down after the step before; none where it did not. Raises RunDamaged."""
+    for record in open_saved(Path(run)).records():
+        if record["step"] == step - 1:
+            row = (record.get("policy") or {}).get(key) or {}
+            found: Mapping[str, float] = row.get("probs") or {}
+            return found
+    return {}
+
+
 class Advice:
     """Advises on plays of games; the adviser of the last game is kept. All methods raise
     Refused."""
@@ -32,11 +45,12 @@ class Advice:
 
     def advise(
         self, file: str, params: Mapping[str, str], record: str, seat: str,
-        moves: int | None = None,
+        moves: int | None = None, run: str = "", step: int = 0,
     ) -> dict[str, Any]:  # fmt: skip
         """Returns what a solver would play at the decision that a seat has after some moves of a
         record, or at its end, and what each option is worth: `rows` of option, probability,
-        worth."""
+        worth, and the probability that a run wrote down for a step of its training, if it did so
+        (`trained`)."""
         transcript = transcript_of(record)
         game = load_game(file, params) if params else game_of(file, transcript)
         adviser = self._adviser(game)
@@ -46,9 +60,14 @@ class Advice:
             raise Refused("you do not choose among options now", "ask when you do")
         advice, text = adviser.advise(decision, episode), SeatText(episode.env)
         rows = zip(decision.legal, advice.odds, advice.worth, strict=True)
+        trained = _trained(run, step, decision.information_set) if run else {}
         return {
             "source": adviser.source,
-            "rows": [[text.option(name), odds, float(worth)] for name, odds, worth in rows],
+            "rows": [
+                [text.option(name), odds, float(worth), trained.get(name)]
+                for name, odds, worth in rows
+            ],
+            "trained": f"the run, after step {step - 1}" if trained else "",
         }
 
     def review(

@@ -141,13 +141,17 @@ class ReplayPages:
         raise Refused(f"the game `{name}` of this transcript is not here", fix)
 
     def advice(self, request: Request, form: Form) -> Response:
-        """Answers with what a solver would play at a point of a play, as a fragment."""
+        """Answers with what a solver would play at a point of a play, and what the run of the play
+        does there, as a fragment."""
         given = request.query_params
+        path = self._folders.inside(given.get("file", ""))
+        run = self._folders.run_of(path)
         try:
             found = self._workers.call(
                 f"advice\n{self._game(given.get('game', ''))}", "advise",
                 file=self._game(given.get("game", "")), params={}, seat=given.get("seat", ""),
                 record=self._text(given), moves=_number(given.get("move", "0")),
+                run="" if run is None else str(run), step=0 if run is None else number_in(path),
             )  # fmt: skip
             part = page("hint", **found)
         except Refused as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -28,6 +29,7 @@ class Workers:
     def __init__(self, root: Path, call_files: Sequence[str], seconds: float) -> None:
         self._root, self._call_files, self._seconds = root, tuple(call_files), seconds
         self._workers: dict[str, TaskWorker] = {}
+        self._busy: Counter[str] = Counter()
         self._lock = Lock()
 
     def call(self, name: str, task: str, **given: Any) -> Any:
@@ -39,7 +41,18 @@ class Workers:
                 while len(self._workers) >= MOST_WORKERS:
                     self._workers.pop(next(iter(self._workers))).kill()
             self._workers[name] = worker  # the last is the one used last
-        return worker.call(task, given, self._seconds)
+            self._busy[name] += 1
+        try:
+            return worker.call(task, given, self._seconds)
+        finally:
+            with self._lock:
+                self._busy[name] -= 1
+
+    def interrupt(self, name: str) -> None:
+        """Ends the task that a worker carries out, if there is one; it is refused."""
+        with self._lock:
+            if self._busy[name] and name in self._workers:
+                self._workers[name].kill()
 
     def close(self) -> None:
         """Ends all processes."""

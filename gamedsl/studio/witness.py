@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.compiler import check_names
+from gamedsl.frontend.source.loader import replacing
 from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.mcp.refusal import Refused
 from gamedsl.prompting.events import known
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 TITLES = ("One play", "Another play")
 
 
-def witness(file: str, moves: Sequence[Sequence[str]]) -> dict[str, Any]:
+def witness(file: str, moves: Sequence[Sequence[str]], text: str | None = None) -> dict[str, Any]:
     """Returns the plays of a witness, one or two: each as a conversation, with what the seats know,
-    see and are sent at its end. Raises Refused where the file has other problems, or has changed.
+    see and are sent at its end. A `text` stands for the file. Raises Refused where the file has
+    other problems, or has changed.
     """
     path = Path(resolve_argument(file))
-    read = check_names(path)
+    with replacing({} if text is None else {path: text}):
+        read = check_names(path)
     if read.ir is None:
         raise Refused("this file has problems", "open it in the editor")
     game = Game(read.ir, (path,))

@@ -9,14 +9,17 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gamedsl.frontend.source.loader import replacing
 from gamedsl.mcp.refusal import Refused
 from gamedsl.mcp.tasks import TREE_LIMIT, run_command
 from gamedsl.runtime.transcripts import params_as_data
 from gamedsl.sema.library import resolve_argument
 from gamedsl.studio.loading import load_game
+from gamedsl.studio.witness import witness
 
 if TYPE_CHECKING:
     from gamedsl.commands.games import Listed
+    from gamedsl.compiler import Result
     from gamedsl.diagnostics import Diagnostic
     from gamedsl.view.game.views import View
 
@@ -30,6 +33,7 @@ class Workshop:
     def __init__(self) -> None:
         self._listed: dict[tuple[str, int], Listed] = {}
         self._proofs: tuple[tuple[str, int], dict[str, Any]] | None = None
+        self._typed: tuple[tuple[str, str], Result] | None = None
 
     def games(self, own: Sequence[str]) -> list[dict[str, Any]]:
         """Returns the shipped games, and those of these files, as `gamedsl games` lists them."""
@@ -52,6 +56,44 @@ class Workshop:
         if self._proofs is None or self._proofs[0] != key:
             self._proofs = key, dict(_json("validate", file, "--report=json")[0])
         return self._proofs[1]
+
+    def claims(self, file: str, text: str) -> dict[str, Any]:
+        """Returns the problems of a text that stands for a file, those that proofs find among them,
+        and the number of its claims by grade."""
+        result = self._proved(file, text)
+        found = []
+        for one in _own(result.diagnostics, Path(file)):
+            problem = _problem(one, text)
+            for proof in result.proofs:
+                if proof.histories and one.code in proof.codes:
+                    problem |= {"proof": proof.name, "plays": len(proof.histories)}
+            found.append(problem)
+        return {"problems": found, "grades": dict(Counter(proof.grade for proof in result.proofs))}
+
+    def played(self, file: str, text: str, proof: str) -> dict[str, Any]:
+        """Returns the plays that refute a claim of a text that stands for a file, with the claim
+        and the problem."""
+        result = self._proved(file, text)
+        found = next((one for one in result.proofs if one.name == proof and one.histories), None)
+        if found is None:
+            raise Refused(f"there is no witness against `{proof}`", "check the file again")
+        problems = _own(result.diagnostics, Path(file))
+        problem = next((one for one in problems if one.code in found.codes), None)
+        return {
+            "found": witness(file, found.histories, text),
+            "proof": {"claim": found.claim, "witness": list(found.witness)},
+            "problem": None if problem is None else _problem(problem, text),
+        }
+
+    def _proved(self, file: str, text: str) -> Result:
+        """Returns a text that stands for a file, compiled; that of the last is kept."""
+        from gamedsl.analysis.history_sample import QUICK
+        from gamedsl.compiler import compile_file
+
+        if self._typed is None or self._typed[0] != (file, text):
+            with replacing({Path(file): text}):
+                self._typed = (file, text), compile_file(file, {}, QUICK)
+        return self._typed[1]
 
     def _row(self, path: Path, file: str, tags: tuple[str, ...]) -> Listed:
         from gamedsl.commands.games import listed
@@ -81,8 +123,12 @@ def check(file: str, text: str) -> list[dict[str, Any]]:
     from gamedsl.lsp.files import check
 
     path = Path(file)
-    own = [p for p in check(path, {path: text}).problems if _is_in(p, path)]
-    return [_problem(one, text) for one in own[:MOST_PROBLEMS]]
+    return [_problem(one, text) for one in _own(check(path, {path: text}).problems, path)]
+
+
+def _own(problems: Sequence[Diagnostic], path: Path) -> list[Diagnostic]:
+    """Returns the problems that stand in a file, the first ones."""
+    return [one for one in problems if _is_in(one, path)][:MOST_PROBLEMS]
 
 
 def _is_in(problem: Diagnostic, path: Path) -> bool:
@@ -91,7 +137,8 @@ def _is_in(problem: Diagnostic, path: Path) -> bool:
 
 
 def _problem(found: Diagnostic, text: str) -> dict[str, Any]:
-    """A problem as a page shows it. `edits` are places in the text, with what replaces them."""
+    """A problem as a page shows it. `edits` are places in the text, with what replaces them;
+    `proof` names the claim that it refutes by `plays`, if there are any."""
     edits = [
         [edit.span.start, edit.span.end, edit.text]
         for edit in found.edits
@@ -105,6 +152,8 @@ def _problem(found: Diagnostic, text: str) -> dict[str, Any]:
         "why": found.why,
         "help": found.help,
         "edits": edits if len(edits) == len(found.edits) else [],
+        "proof": "",
+        "plays": 0,
     }
 
 

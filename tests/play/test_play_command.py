@@ -162,8 +162,9 @@ def test_a_mistyped_command_is_not_said(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_hint_has_exact_values(monkeypatch: pytest.MonkeyPatch) -> None:
     given = ["tic_tac_toe", "--seed", "3", "--against", "minimax"]
-    moves = ("mark(0,1)", "hint", "quit")
+    moves = ("undo", "mark(0,1)", "hint", "quit")
     _, text, _ = play(monkeypatch, given, first=moves)
+    assert "You have not chosen anything yet." in text
     hint = text.partition("By the exact value")[2]
     worth = dict(re.findall(r"(mark\(\d,\d\))\s+\d+%\s+(\S+)", hint))
     assert set(worth.values()) <= {"0", "−1"}

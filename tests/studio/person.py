@@ -15,11 +15,12 @@ def reply_to(page: Page, dice: Random) -> tuple[Form, dict[str, str]]:
     buttons = [(f, name, value) for f in forms for name, value, _ in f.buttons if name == "option"]
     if buttons:
         form, name, value = dice.choice(buttons)
-        return form, {name: value}
-    form = next(form for form in forms if form.fields or form.choices)
+        return form, {"mark": form.fields["mark"], name: value}
+    form = next(form for form in forms if form.fields.keys() > {"mark"} or form.choices)
+    found = {"mark": form.fields["mark"]}
     if "text" in form.fields:
-        return form, {"text": _text(page, dice)}
-    found = {name: dice.choice(choices) for name, choices in form.choices.items()}
+        return form, found | {"text": _text(page, dice)}
+    found |= {name: dice.choice(choices) for name, choices in form.choices.items()}
     for name in form.fields.keys() - found.keys():
         found[name] = _value(form.hints[name], dice)
     return form, found

@@ -6,6 +6,7 @@ pytest -m browser
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -15,11 +16,18 @@ from typing import Any
 
 import pytest
 
+from gamedsl.view.report.page import write_report
+from tests.report.runs import write_run
+from tests.studio.test_pages import LEAKY, run_of_stag_hunt
+
 pytestmark = pytest.mark.browser
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed")
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium")
+
+STAG = {"hunter_1:move": "stag", "hunter_2:move": "stag"}
+"""The last policy of a run of `stag_hunt`."""
 
 SCRIPT = '<img src=x onerror="window.hacked = 1"><script>window.hacked = 1</script>'
 
@@ -97,6 +105,25 @@ def test_file_is_edited_until_it_is_right(page: Any, address: str, folder: Path)
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
 
 
+def test_a_leak_opens_as_plays_while_it_is_typed(page: Any, address: str, folder: Path) -> None:
+    right = LEAKY.replace("card.other != high", "card.me != high")
+    (folder / "typing.yaml").write_text(right, encoding="utf-8")
+    page.goto(f"{base_of(address)}/game?file=typing.yaml")
+    page.wait_for_selector("text=Its claims:")
+    page.fill("textarea", LEAKY)
+    page.focus("#problems button:has-text('See the two plays')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#played >> text=Another play")
+    assert page.locator("#played mark").count() > 0
+    assert page.input_value("textarea") == LEAKY
+    page.fill("textarea", LEAKY.replace("!= high", "!= middle"))
+    page.wait_for_selector("#played >> text=card is not middle")  # the plays follow the text
+    page.fill("textarea", right)
+    page.wait_for_selector("text=Its claims:")
+    page.wait_for_selector("#played >> text=Another play", state="detached")
+    assert (folder / "typing.yaml").read_text(encoding="utf-8") == right
+
+
 def test_kuhn_by_keyboard_alone_with_analysis(page: Any, address: str) -> None:
     page.goto(f"{base_of(address)}/")
     page.keyboard.type("kuhn poker")
@@ -169,6 +196,45 @@ def test_replay_is_stepped_through_and_branched(page: Any, address: str) -> None
     assert page.locator(".board td", has_text=re.compile("^[XO]$")).count() == 2
 
 
+def test_a_live_run_is_watched(page: Any, address: str, folder: Path) -> None:
+    run = run_of_stag_hunt(folder, 1)
+    page.goto(f"{base_of(address)}/run?folder={run}")
+    page.wait_for_selector("text=2 steps, running, or stopped")
+    step = {"event": "step", "step": 3, "reward": {"hunter": 1.0}}
+    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(step) + "\n")
+    page.wait_for_selector("text=3 steps")  # by itself, without a reload
+
+
+def test_hostile_play_and_run_stay_text(page: Any, address: str, folder: Path) -> None:
+    """Replies, seeds of names and the summary of a run are scripts; pages show them as text."""
+    (folder / "talk.yaml").write_text(
+        "game: talk\nroles: [a, b]\nturns:\n  - {role: a, say: words, max_tokens: 100}\n"
+        "  - {role: b, choose: good, from: [fine, poor]}\npayoffs: 0\n",
+        encoding="utf-8",
+    )
+    start(page, address, "talk.yaml", b="random")
+    page.fill("textarea", SCRIPT)
+    page.keyboard.press("Control+Enter")
+    page.click("text=Replay it")
+    for _ in range(2):
+        page.wait_for_selector("text=<img src=x")
+        page.click("text=The whole play as a conversation")
+        page.wait_for_selector("#whole >> text=<img src=x")
+        page.click("a:has-text('Next')")
+    assert page.evaluate("window.hacked") is None
+    run = write_run(folder / "runs" / "hostile", "stag_hunt", STAG)
+    for name in ("run.json", "metrics.jsonl"):
+        lines = [json.loads(line) for line in (run / name).read_text("utf-8").splitlines()]
+        key = "model" if name == "run.json" else "summary"
+        lines[-1][key] = SCRIPT
+        (run / name).write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    for path in ("/runs", f"/run?folder={run}"):
+        page.goto(base_of(address) + path)
+        page.wait_for_selector("text=<img src=x")
+        assert page.evaluate("window.hacked") is None
+
+
 def test_hostile_game_runs_no_script(page: Any, address: str, folder: Path) -> None:
     text = f"game: evil\nabout: '{SCRIPT}'\nroles: [a, b]\nrolls: '{SCRIPT}'\n"
     (folder / "evil.yaml").write_text(text, encoding="utf-8")
@@ -192,9 +258,30 @@ OVERLAPS = (HERE / "overlaps.js").read_text(encoding="utf-8")
 """Returns the pairs of elements of a page that cover one another."""
 
 
+def runs_of(folder: Path) -> list[Path]:
+    """Two runs of one recipe by different seeds, with their pages."""
+    found = [folder / "runs" / f"legible-{seed}" for seed in (3, 4)]
+    for seed, run in zip((3, 4), found, strict=True):
+        if run.is_dir():
+            continue
+        write_run(run, "stag_hunt", STAG)
+        info = json.loads((run / "run.json").read_text("utf-8")) | {"seed": seed}
+        (run / "run.json").write_text(json.dumps(info), "utf-8")
+        recipe = (run / "recipe.yaml").read_text("utf-8")
+        (run / "recipe.yaml").write_text(recipe.replace("seed: 3", f"seed: {seed}"), "utf-8")
+        write_report(run)
+    return found
+
+
+def plays_of(run: Path) -> Path:
+    return next((run / "transcripts").iterdir())
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_pages_are_legible(scheme: str, width: int, browser: Any, address: str) -> None:
+def test_pages_are_legible(
+    scheme: str, width: int, browser: Any, address: str, folder: Path
+) -> None:
     context = browser.new_context(color_scheme=scheme, viewport={"width": width, "height": 900})
     page = context.new_page()
     page.set_default_timeout(30_000)
@@ -204,11 +291,17 @@ def test_pages_are_legible(scheme: str, width: int, browser: Any, address: str) 
     seat = page.url.removeprefix(base_of(address))
     start(page, address, "hex", o="random")
     board = page.url.removeprefix(base_of(address))
+    runs = runs_of(folder)
     for path in (
         "/?words=poker", "/play?file=kuhn_poker", seat, board, "/tables", "/replays", "/runs",
         "/new", "/game?file=kuhn_poker", "/game?file=kuhn_poker&tab=tree",
         "/game?file=kuhn_poker&tab=prompts", "/game?file=kuhn_poker&tab=proofs",
-        "/game?file=kuhn_poker&tab=solution",
+        "/game?file=kuhn_poker&tab=solution", f"/run?folder={runs[0]}", f"/seeds?folder={runs[0]}",
+        f"/compare?run={runs[0]}&run={runs[1]}", "/train?file=stag_hunt",
+        "/game?file=kuhn_poker&tab=rules", "/game?file=kuhn_poker&tab=sight",
+        "/game?file=stag_hunt&tab=table", "/game?file=debate&tab=flow",
+        f"/run/report?folder={runs[0]}", f"/replay?file={plays_of(runs[0])}",
+        f"/replay?file={plays_of(runs[0])}&number=0&move=0",
     ):  # fmt: skip
         page.goto(base_of(address) + path)
         page.wait_for_timeout(200)

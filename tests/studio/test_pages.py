@@ -193,11 +193,21 @@ def test_large_run_opens_without_its_transcripts(owner: Client, folder: Path) ->
     info = {"game": "kuhn_poker", "hash": _hash("kuhn_poker"), "seed": 0, "model": "tiny"}
     (run / "run.json").write_text(json.dumps(info), encoding="utf-8")
     (run / "recipe.yaml").write_text("steps: 2\n", encoding="utf-8")
+    row = {
+        "role": "first",
+        "seat": "first",
+        "step": "open",
+        "probs": {"check": 0.375, "bet": 0.625},
+    }
     steps = [
-        {"event": "step", "step": n, "reward": {"first": 0.1 * n, "second": -0.1 * n}}
+        {"event": "step", "step": n, "reward": {"first": 0.1 * n, "second": -0.1 * n},
+         "policy": {"first:open [first.card=K]": row}}
         for n in (1, 2)
-    ]
-    lines = "".join(json.dumps(step) + "\n" for step in steps)
+    ]  # fmt: skip
+    first = {"event": "start", "step": 0, "policy": {"first:open [first.card=K]": row}}
+    later = {**row, "probs": {"check": 0.9, "bet": 0.1}}  # after the games of step 1
+    steps[0]["policy"] = {"first:open [first.card=K]": later}
+    lines = "".join(json.dumps(step) + "\n" for step in (first, *steps))
     (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
     record = {
         "format": 1, "game": "kuhn_poker", "hash": info["hash"], "run_seed": 0, "seed": 1,
@@ -219,9 +229,12 @@ def test_large_run_opens_without_its_transcripts(owner: Client, folder: Path) ->
     listed = owner.get(next(href for href, text in page.links if text == "after step 1"))
     last = owner.get("/replay?file=runs/large/transcripts/step-000001.jsonl&number=9998")
     seconds = time.monotonic() - begun
-    assert page.html.count("<svg") == 1
+    assert page.html.count("<svg") == 2
     assert "of 9999" in listed.text
     assert "first open = check" in last.html
+    asked = owner.get("/replay?file=runs/large/transcripts/step-000001.jsonl&number=0&move=2")
+    advice = next(href for href, _ in asked.links if href.startswith("/replay/advice"))
+    assert "the run, after step 0 worth check 100% 38%" in owner.get(f"{advice}&part=1").text
     assert seconds < 2
 
 
@@ -251,22 +264,27 @@ def test_a_leak_is_shown_as_two_plays(owner: Client, folder: Path) -> None:
     assert "no witness" in missing.text
 
 
+def run_of_stag_hunt(folder: Path, seed: int) -> Path:
+    """Writes the folder of a run of two steps; its recipe says seed 2 at most."""
+    run = folder / "runs" / f"seed-{seed}"
+    run.mkdir(parents=True, exist_ok=True)
+    info = {"game": "stag_hunt", "hash": "0" * 64, "seed": seed, "model": "tiny"}
+    (run / "run.json").write_text(json.dumps(info), encoding="utf-8")
+    recipe = f"steps: 2\nseed: {min(seed, 2)}\nlr: {0.1 if seed < 3 else 0.2}\n"
+    (run / "recipe.yaml").write_text(recipe, encoding="utf-8")
+    probs = {"stag": seed / 10, "hare": 1 - seed / 10}
+    odds = {"hunter:move": {"role": "hunter", "seat": "hunter", "step": "move", "probs": probs}}
+    steps = [
+        {"event": "step", "step": n, "reward": {"hunter": seed}, "policy": odds} for n in (1, 2)
+    ]
+    lines = "".join(json.dumps(step) + "\n" for step in steps)
+    (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
+    return run
+
+
 def test_seeds_of_one_recipe_are_one_page(owner: Client, folder: Path) -> None:
     for seed in (1, 2, 3):
-        run = folder / "runs" / f"seed-{seed}"
-        run.mkdir(parents=True)
-        info = {"game": "stag_hunt", "hash": "0" * 64, "seed": seed, "model": "tiny"}
-        (run / "run.json").write_text(json.dumps(info), encoding="utf-8")
-        recipe = f"steps: 2\nseed: {min(seed, 2)}\nlr: {0.1 if seed < 3 else 0.2}\n"
-        (run / "recipe.yaml").write_text(recipe, encoding="utf-8")
-        probs = {"stag": seed / 10, "hare": 1 - seed / 10}
-        row = {"role": "hunter", "seat": "hunter", "step": "move", "probs": probs}
-        odds = {"hunter:move": row}
-        steps = [
-            {"event": "step", "step": n, "reward": {"hunter": seed}, "policy": odds} for n in (1, 2)
-        ]
-        lines = "".join(json.dumps(step) + "\n" for step in steps)
-        (run / "metrics.jsonl").write_text(lines, encoding="utf-8")
+        run_of_stag_hunt(folder, seed)
     runs = owner.get("/runs")
     assert "cannot be read" not in runs.text
     (link,) = [href for href, text in runs.links if text.endswith("2 seeds")]
@@ -278,3 +296,43 @@ def test_seeds_of_one_recipe_are_one_page(owner: Client, folder: Path) -> None:
     assert 'class="band' in page.html
     one = owner.get("/run?folder=runs/seed-1")
     assert "hunter:move" in one.text
+
+
+def test_a_tile_has_the_last_result(owner: Client, folder: Path) -> None:
+    run = run_of_stag_hunt(folder, 1)
+    end = {"event": "end", "step": 2, "summary": "Both hunters learned <b>hare</b>. And more"}
+    with (run / "metrics.jsonl").open("a", encoding="utf-8") as file:
+        file.write(json.dumps(end) + "\n")
+    page = owner.get("/?words=stag_hunt")
+    assert any(text == "Both hunters learned <b>hare</b>" for _, text in page.links)
+
+
+LEAKY = (
+    "game: typed\nroles: [first, second]\ntypes: {Card: [low, middle, high]}\n"
+    "actions: {raise: {when: card.other != high}, fold: {}}\nturns:\n"
+    "  - {deal: card, from: Card, seen_by: owner}\n"
+    "  - {each: roles, choose: move, from: actions}\npayoffs: 0\n"
+)
+
+
+def test_a_leak_is_played_while_it_is_typed(owner: Client, folder: Path) -> None:
+    """The file on disk is right; the text that is not saved has a leak, and then has none."""
+    right = LEAKY.replace("card.other", "card.me")
+    (folder / "typed.yaml").write_text(right, encoding="utf-8")
+    given = {"file": "typed.yaml", "text": LEAKY}
+    assert "No problem found" in owner.post("/game/problems", given).text
+    claims = owner.post("/game/claims", given)
+    assert "line 4 error" in claims.text
+    (name,) = re.findall(r'name="proof" value="(.*?)"', claims.html)
+    shown = owner.post("/game/played?part=1", given | {"proof": name})
+    assert "has seen the same in both plays" in shown.text
+    assert "Options: raise, fold" in shown.text
+    whole = owner.post("/game/played", given | {"proof": name})
+    assert whole.form("/game/check").fields["text"].strip() == LEAKY.strip()
+    assert "Another play" in whole.text
+    mended = owner.post("/game/claims", given | {"text": right})
+    assert "No problem found" in mended.text
+    assert "proved" in mended.text
+    gone = owner.post("/game/played?part=1", given | {"text": right, "proof": name})
+    assert "no witness" in gone.text
+    assert (folder / "typed.yaml").read_text(encoding="utf-8") == right

@@ -127,6 +127,24 @@ def test_missing_reply_is_refused_with_its_reason(owner: Client) -> None:
     assert "choose one of the options" in page.text
 
 
+def test_a_page_is_answered_once(owner: Client) -> None:
+    """A second click, and another window that still shows an earlier question, choose nothing."""
+    page = started(owner, "tic_tac_toe", o="me")
+    links = links_of(page)
+    old = owner.get(links["x"]).form("/answer")
+    reply = {"mark": old.fields["mark"], "option": "0"}
+    assert "Waiting for the others" in owner.post(old.action, reply).text
+    assert "you are not asked now" in owner.post(old.action, reply).text
+    other = owner.get(links["o"]).form("/answer")
+    owner.post(other.action, {"mark": other.fields["mark"], "option": "0"})
+    page = owner.post(old.action, reply)
+    assert "the game has gone on since the page" in page.text
+    cells = [text for form in page.forms for _, _, text in form.buttons if "," in text]
+    assert len(cells) == 7
+    new = page.form("/answer").fields["mark"]
+    assert "Waiting for the others" in owner.post(old.action, {**reply, "mark": new}).text
+
+
 def test_undo_only_where_nobody_learned(owner: Client) -> None:
     links = links_of(started(owner, "stag_hunt", hunter_2="me"))
     here = links["hunter_1"]

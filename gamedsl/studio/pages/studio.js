@@ -68,6 +68,7 @@ function editor(form) {
   const area = form.querySelector("textarea");
   const numbers = form.querySelector(".numbers");
   const problems = form.querySelector("#problems");
+  const played = document.getElementById("played");
   let turn = 0;
   let timer = 0;
 
@@ -97,14 +98,47 @@ function editor(form) {
     }
   }
 
+  async function send(address, proof) {
+    const body = new URLSearchParams(new FormData(form));
+    if (proof) body.set("proof", proof);
+    const answer = await fetch(address, { method: "POST", body, credentials: "same-origin" });
+    return { text: await answer.text(), ok: answer.ok };
+  }
+
   async function check() {
     const now = ++turn;
-    const body = new URLSearchParams(new FormData(form));
-    const answer = await fetch(form.dataset.problems, { method: "POST", body, credentials: "same-origin" });
-    const text = await answer.text();
-    if (now !== turn || !answer.ok) return;
-    problems.innerHTML = text;
+    const found = await send(form.dataset.problems);
+    if (now !== turn || !found.ok) return;
+    problems.innerHTML = found.text;
     ready();
+    timer = setTimeout(prove, 600);
+  }
+
+  // Proofs take longer: they are asked for once nobody has typed for a while. The plays that are
+  // shown follow the text.
+  async function prove() {
+    if (problems.querySelector(".error")) return;
+    const now = turn;
+    problems.setAttribute("aria-busy", "true");
+    const found = await send(form.dataset.claims);
+    if (now !== turn) return;
+    problems.removeAttribute("aria-busy");
+    if (found.ok) problems.innerHTML = found.text;
+    else problems.insertAdjacentHTML("beforeend", found.text);
+    ready();
+    if (!played.dataset.proof) return;
+    const still = [...problems.querySelectorAll("[data-played]")].find((one) => one.value === played.dataset.proof);
+    if (still) show(still.value);
+    else { played.replaceChildren(); delete played.dataset.proof; }
+  }
+
+  async function show(proof) {
+    const now = turn;
+    const found = await send("/game/played?part=1", proof);
+    if (now !== turn || !found.ok) return false;
+    played.innerHTML = found.text;
+    played.dataset.proof = proof;
+    return true;
   }
 
   function ready() {
@@ -120,6 +154,12 @@ function editor(form) {
         check();
       });
     }
+    for (const button of problems.querySelectorAll("[data-played]")) {
+      button.addEventListener("click", async (event) => {
+        event.preventDefault();
+        if (await show(button.value)) { played.focus(); played.scrollIntoView(); }
+      });
+    }
     for (const link of problems.querySelectorAll("[data-go]")) {
       link.addEventListener("click", (event) => {
         event.preventDefault();
@@ -132,7 +172,7 @@ function editor(form) {
     number();
   }
 
-  area.addEventListener("input", () => { clearTimeout(timer); number(); timer = setTimeout(check, 200); });
+  area.addEventListener("input", () => { clearTimeout(timer); turn += 1; number(); timer = setTimeout(check, 200); });
   area.addEventListener("scroll", place);
   area.addEventListener("keydown", (event) => {
     if (event.key === "]" && (event.ctrlKey || event.metaKey)) {
@@ -147,6 +187,7 @@ function editor(form) {
   });
   addEventListener("resize", place);
   ready();
+  timer = setTimeout(prove, 600);
   area.setSelectionRange(0, 0);
 }
 

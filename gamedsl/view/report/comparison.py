@@ -212,10 +212,12 @@ def _records(group: RunGroup) -> list[Sequence[Record]]:
 
 
 def odds_charts(runs: Sequence[Sequence[Record]]) -> list[Figure]:
-    """Returns a chart of the odds at each of the first decisions. `runs` are the records of runs
-    that differ in the seed alone."""
+    """Returns a chart of the odds at each of the first decisions: first those at which a seat has
+    seen least, which is the order of its decisions in play. `runs` are the records of runs that
+    differ in the seed alone."""
     policies = [record["policy"] for run in runs for record in run if record.get("policy")]
-    keys = list(dict.fromkeys(key for policy in policies for key in policy))
+    known = dict.fromkeys(key for policy in policies for key in policy)
+    keys = sorted(known, key=lambda key: key.count("="))
     return [_odds_chart(runs, key) for key in keys[:MANY_DECISIONS]]
 
 
@@ -306,7 +308,7 @@ def seed_means(runs: Sequence[RunData]) -> list[tuple[str, str]]:
     roles = dict.fromkeys(role for record in last for role in record.get("reward") or {})
     measures: list[tuple[str, list[float | None], bool]] = [
         ("exploitability", [_exploitability(record) for record in last], False),
-        ("last fifth, mean", [_last_fifth(run) for run in runs], False),
+        ("its mean in the last fifth", [_last_fifth(run) for run in runs], False),
         ("in range", [_in_range(record) for record in last], True),
         *((role, [_of("reward", role)(record) for record in last], False) for role in roles),
     ]
