@@ -105,7 +105,7 @@ def test_file_is_edited_until_it_is_right(page: Any, address: str, folder: Path)
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
 
 
-def test_a_leak_opens_as_plays_while_it_is_typed(page: Any, address: str, folder: Path) -> None:
+def test_a_leak_opens_as_plays_while_typed(page: Any, address: str, folder: Path) -> None:
     right = LEAKY.replace("card.other != high", "card.me != high")
     (folder / "typing.yaml").write_text(right, encoding="utf-8")
     page.goto(f"{base_of(address)}/game?file=typing.yaml")
