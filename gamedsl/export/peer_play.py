@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from gamedsl.play.seats import SeatError, players_named, seats_named
 from gamedsl.play.session import PlaySession
-from gamedsl.players.base import DrawingPlayer, Player, Posed, Speaker, answer
+from gamedsl.players.base import Player, Posed, answer
 from gamedsl.players.table import open_player
 from gamedsl.runtime.decision import Action, Decision, Mistake
 from gamedsl.runtime.env import Env
@@ -189,16 +189,11 @@ class _Seeded:
 
     def __init__(self, player: Player) -> None:
         self._player = player
-        self._drawing: DrawingPlayer | None = None  # `answer` would ask what it is at each turn
-        if isinstance(player, DrawingPlayer) and not isinstance(player, Speaker):
-            self._drawing = player
 
     def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure:
         key = f"{episode.seed} {decision.seat} {decision.information_set} {len(decision.failed)}"
-        seed = Random(key).getrandbits(31)
-        if self._drawing is not None:
-            return self._drawing.draw(decision, episode, Random(seed))
-        return answer(self._player, [Posed(decision, episode, seed)])[0].reply
+        posed = Posed(decision, episode, Random(key).getrandbits(31))
+        return answer(self._player, [posed])[0].reply
 
 
 def _compiled(

@@ -212,12 +212,10 @@ def _records(group: RunGroup) -> list[Sequence[Record]]:
 
 
 def odds_charts(runs: Sequence[Sequence[Record]]) -> list[Figure]:
-    """Returns a chart of the odds at each of the first decisions: first those at which a seat has
-    seen least, which is the order of its decisions in play. `runs` are the records of runs that
-    differ in the seed alone."""
+    """Returns a chart of the odds at each of the first decisions. `runs` are the records of runs
+    that differ in the seed alone."""
     policies = [record["policy"] for run in runs for record in run if record.get("policy")]
-    known = dict.fromkeys(key for policy in policies for key in policy)
-    keys = sorted(known, key=lambda key: key.count("="))
+    keys = list(dict.fromkeys(key for policy in policies for key in policy))
     return [_odds_chart(runs, key) for key in keys[:MANY_DECISIONS]]
 
 
