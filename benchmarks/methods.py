@@ -113,6 +113,12 @@ def mean_exploitability(_: Result, steps: Iterable[Result]) -> Iterator[float]:
     yield sum(found) / len(found)
 
 
+def mean_reward(_: Result, steps: Iterable[Result]) -> Iterator[float]:
+    """The mean of the steps' rewards, over all roles."""
+    found = [amount for step in steps for amount in step["reward"].values()]
+    yield sum(found) / len(found)
+
+
 def settled(result: Result, _: Iterable[Result]) -> Iterator[float]:
     """The first step from which on every decision has one action of at least `SETTLED`."""
     first: float = float("inf")
@@ -134,6 +140,13 @@ def foretold(result: Result, _: Iterable[Result]) -> Iterator[float]:
         yield 0 if prediction["confidence"] == "clear" else 0.5
 
 
+def surely_added(result: Result, _: Iterable[Result]) -> Iterator[float]:
+    """By how much each role's interval in held-out games lies above that of the warm-up alone."""
+    alone = result["held_out"]["beside"]["start"]["interval"]
+    for role, (low, _high) in result["held_out"]["interval"].items():
+        yield low - alone[role][1]
+
+
 def probabilities(step: Result) -> Iterator[tuple[str, dict[str, float]]]:
     for key, place in step["policy"].items():
         yield key, place["probs"]
@@ -143,8 +156,10 @@ DERIVED: dict[str, Callable[[Result, Iterable[Result]], Iterator[float]]] = {
     "outside_ranges": outside,
     "farthest_from_ranges": farthest,
     "mean_exploitability": mean_exploitability,
+    "mean_reward": mean_reward,
     "settled_at_step": settled,
     "as_predicted": foretold,
+    "surely_added": surely_added,
 }
 
 

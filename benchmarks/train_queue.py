@@ -37,17 +37,18 @@ from shared import command
 import gamedsl
 from gamedsl.evaluate.intervals import share
 from gamedsl.recipe.methods import table
+from gamedsl.recipe.resolve import flat_settings
 
 HERE = Path(__file__).parent
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
-KEPT = ("step", "exploitability", "reward", "entropy", "lines", "valid", "seconds")
+KEPT = (
+    "step", "exploitability", "reward", "entropy", "lines", "valid", "explained_variance",
+    "seconds",
+)  # fmt: skip
 SEED = 1
 """Of the games that are held out."""
 START = "start"
 """In `beside`, the policy before its first step."""
-SHOWN = 8000
-"""Probabilities of actions that a result keeps: those of all steps, or of some, evenly spread, the
-last among them."""
 
 Result = dict[str, Any]
 
@@ -72,6 +73,9 @@ class Entry:
     """Games that the trained policy plays beside, from seeds that training does not know."""
     beside: tuple[str, ...] = ()
     """Others that play these games: players, and `START`."""
+    shown: int = 8000
+    """Probabilities of actions that a result keeps: those of all steps, or of some, evenly spread,
+    the last among them; with 0 none."""
 
     @property
     def fingerprint(self) -> str:
@@ -92,31 +96,26 @@ def entries(path: Path) -> list[Entry]:
     known = {field.name for field in fields(Entry)} - {"settings"} | {"set"}
     found: list[Entry] = []
     listed = yaml.safe_load(path.read_text(encoding="utf-8"))
-    shared = {} if isinstance(listed, list) else flat(listed["set"])
+    shared = {} if isinstance(listed, list) else dict(flat_settings(listed["set"]))
     for row in listed if isinstance(listed, list) else listed["entries"]:
         other = set(row) - known
         if other or not {"name", "game"} <= set(row):
             raise SystemExit(f"{path}: {row.get('name', row)}: not a key: {', '.join(other)}")
         if row["name"] in {entry.name for entry in found}:
             raise SystemExit(f"{path}: {row['name']} is there twice")
-        settings, params = {**shared, **flat(row.get("set", {}))}, row.get("params", {})
+        settings, params = (
+            {**shared, **dict(flat_settings(row.get("set", {})))},
+            row.get("params", {}),
+        )
         seeds, claims = tuple(row.get("seeds", (0,))), tuple(row.get("claims", ()))
-        table, shown = row.get("table", ""), row.get("row", row["name"])
+        table, title = row.get("table", ""), row.get("row", row["name"])
+        more = {key: row[key] for key in ("held_out", "shown") if key in row}
         found.append(
             Entry(
-                row["name"], row["game"], settings, params, seeds, table, shown, claims,
-                row.get("held_out", 0), tuple(row.get("beside", ())),
+                row["name"], row["game"], settings, params, seeds, table, title, claims,
+                beside=tuple(row.get("beside", ())), **more,
             )
         )  # fmt: skip
-    return found
-
-
-def flat(settings: dict[str, Any], above: str = "") -> dict[str, Any]:
-    """Nested maps as one with dotted keys."""
-    found: dict[str, Any] = {}
-    for key, value in settings.items():
-        inner = isinstance(value, dict)
-        found |= flat(value, f"{above}{key}.") if inner else {f"{above}{key}": value}
     return found
 
 
@@ -180,9 +179,9 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
     steps = [record for record in records if record["event"] == "step"]
     told = json.loads((run.folder / "run.json").read_text(encoding="utf-8"))
     places = [place for record in steps for place in record.get("policy", {}).values()]
-    every = max(1, -(-sum(len(place["probs"]) for place in places) // SHOWN))
+    every = max(1, -(-sum(len(place["probs"]) for place in places) // max(1, run.entry.shown)))
     last = steps[-1] if steps else {}
-    kept = {len(steps) - 1 - back for back in range(0, len(steps), every)}
+    kept = {len(steps) - 1 - back for back in range(0, len(steps), every) if run.entry.shown}
     return {
         "name": run.entry.name,
         "fingerprint": run.entry.fingerprint,

@@ -3,6 +3,7 @@
     python benchmarks/train_start.py --out benchmarks/results/train_start.json
     python benchmarks/train_start.py --game stag_hunt --model tabular --cold
     python benchmarks/train_start.py --uncompiled --against ../before
+    python benchmarks/train_start.py --screen --out benchmarks/results/train_screen.json
 
 Processes run in turn. One is `gamedsl train GAME --model tiny --steps 1`. One is the limit: it
 imports torch, transformers and PEFT, builds a network of the same shape with LoRA, and makes one
@@ -20,6 +21,10 @@ keeps no bytecode, on all sides: that is a first start after an install without 
 the installer left none: the packages are linked into a folder without it, and the first turn, which
 fills the cache of gamedsl, does not count.
 
+`--screen` measures instead what a person waits for: wall seconds from the command to the first
+characters on a terminal, and to the first step on it, warm and with empty caches. The terminal is a
+pseudo-terminal of 100 columns, and the command is `gamedsl train GAME --model MODEL --steps 1`.
+
 A start cannot go below the imports: 2.6 of the 4.9 CPU seconds that `tiny` takes on `trade_comm`.
 They are torch (0.8), torch._dynamo and SciPy (0.9), the rest of `LlamaForCausalLM` (0.8) and PEFT
 (0.1). transformers itself imports torch._dynamo, torch.distributed, scipy.optimize and, where it is
@@ -34,6 +39,7 @@ import gc
 import importlib
 import json
 import os
+import re
 import shutil
 import statistics
 import subprocess
@@ -319,6 +325,72 @@ def measured(
     }  # fmt: skip
 
 
+class TerminalStart(NamedTuple):
+    """Wall seconds from a command to its first characters on a terminal, and to its first step
+    there; and the first line."""
+
+    first: float
+    step: float
+    line: str
+
+
+ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|[()][A-Z0-9]|[=>])")
+
+
+def start_on_terminal(arguments: list[str], env: dict[str, str]) -> TerminalStart:
+    """Runs `gamedsl` on a pseudo-terminal to its end."""
+    import fcntl
+    import pty
+    import struct
+    import termios
+
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 100, 0, 0))
+    began = time.perf_counter()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "gamedsl", *arguments], env=env | {"TERM": "xterm-256color"},
+        stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    text, times = "", dict.fromkeys(("first", "step"), 0.0)
+    while True:
+        try:
+            text += os.read(ours, 65536).decode("utf-8", "replace")
+        except OSError:  # the other end is closed
+            break
+        plain = ESCAPES.sub("", text).strip()
+        for name, is_there in (("first", bool(plain)), ("step", "step 1" in plain)):
+            if is_there and not times[name]:
+                times[name] = time.perf_counter() - began
+    os.close(ours)
+    assert process.wait() == 0, text
+    line = ESCAPES.sub("", text).strip().splitlines()[0].strip()
+    return TerminalStart(times["first"], times["step"], line.replace(f"{TREE}{os.sep}", ""))
+
+
+def screens(game: str, model: str, turns: int) -> dict[str, Any]:
+    """The seconds on a terminal, of warm starts and of those with empty caches."""
+    found: dict[str, Any] = {}
+    for name in ("warm", "cold"):
+        with tempfile.TemporaryDirectory() as folder:
+            setting, rows = Setting(name, Path(folder), {"train": TREE}), []
+            for number in range(turns + (name == "warm")):  # the first turn fills the caches
+                setting.next_turn()
+                run = str(Path(folder) / f"run-{number}")
+                train = ["train", game, "--model", model, "--steps", "1", "--out", run]
+                rows.append(start_on_terminal(train, setting.environment("train")))
+        rows = rows[-turns:]
+        found[name] = {
+            "first line": rows[0].line,
+            **{
+                field: [statistics.median(told), min(told), max(told)]
+                for field in ("first", "step")
+                for told in [[getattr(row, field) for row in rows]]
+            },
+        }
+    return found
+
+
 IMPORTS = (
     "import numpy", "import torch", "import torch._dynamo", "import scipy.optimize",
     "from transformers import LlamaForCausalLM, PreTrainedTokenizerFast", "import peft",
@@ -393,10 +465,23 @@ def main() -> None:
         "--uncompiled", action="store_true", help="measure a start without Python's bytecode too"
     )
     parser.add_argument("--imports", action="store_true", help="measure the imports too")
+    parser.add_argument(
+        "--screen", action="store_true", help="measure a terminal, and nothing else"
+    )
     parser.add_argument("--against", type=Path, metavar="TREE", help="another checkout of gamedsl")
     args = parser.parse_args()
     load = f"load {os.getloadavg()[0]:.1f} at the start"
     told = {"machine": machine(f"{os.cpu_count()} cores", load), "turns": args.turns}
+    if args.screen:
+        named = {**told, "game": Path(args.game).stem, "model": args.model}
+        keep(named | (rows := screens(args.game, args.model, args.turns)), args.out)
+        print("\nwall seconds on a terminal, the median (the least to the most)")
+        for name, row in rows.items():
+            print(f"  {name}, which begins with `{row['first line']}`")
+            for field, what in (("first", "first characters"), ("step", "step 1")):
+                middle, least, most = row[field]
+                print(f"    {what:<18}{middle:>6.2f} ({least:.2f} to {most:.2f})")
+        return
     result: dict[str, Any] = {"starts": {}}
     trees = {"train": TREE} | ({"before": args.against.resolve()} if args.against else {})
     for setting in ("warm", *["cold"] * args.cold, *["uncompiled"] * args.uncompiled):

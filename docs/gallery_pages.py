@@ -13,13 +13,17 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from math import ceil, log10
 from pathlib import Path
+from shlex import quote
 from typing import Any
+
+import yaml
 
 import gamedsl
 from gamedsl.analysis.proof import Grade, Proof
 from gamedsl.commands.games import THEMES
 from gamedsl.compiler import Result, compile_file
 from gamedsl.engine.walk import count_histories
+from gamedsl.recipe.resolve import flat_settings
 from gamedsl.solve.solution import Solution
 from gamedsl.solve.text import render
 from gamedsl.tables.markdown import markdown_rows
@@ -31,24 +35,29 @@ from gamedsl.view.game.views import View, Views
 ROOT = Path(__file__).parents[1]
 GALLERY = Path(__file__).with_name("gallery")
 PICTURES = GALLERY / "pictures"
-RUNS = ROOT / "benchmarks" / "results" / "methods"
+LISTED = ROOT / "benchmarks" / "gallery.yaml"
+RESULTS = ROOT / "benchmarks" / "results"
 
 GENERATED = "<!-- Written by docs/generate.py; do not edit. -->"
 
-CURVES: dict[str, tuple[str, str]] = {
-    "stag_hunt": ("stag-hunt", "reward"),
-    "prisoners_dilemma": ("prisoners-dilemma", "reward"),
-    "pure_coordination": ("pure-coordination", "reward"),
-    "biased_rock_paper_scissors": ("biased-rock-paper-scissors", "exploitability"),
-    "iterated_prisoners_dilemma": ("long-shadow", "reward"),
-    "ultimatum": ("ultimatum", "reward"),
-    "kuhn_poker": ("kuhn-adapters-per-role", "exploitability"),
-    "leduc_poker": ("leduc-tree", "exploitability"),
-    "small_hanabi_told": ("small-hanabi", "reward"),
-    "tic_tac_toe": ("tic-tac-toe", "reward"),
-    "guess_in_words": ("guess-in-words", "reward"),
+CURVES = {
+    "stag_hunt": "stag-hunt",
+    "prisoners_dilemma": "prisoners-dilemma",
+    "pure_coordination": "pure-coordination",
+    "biased_rock_paper_scissors": "biased-rock-paper-scissors",
+    "iterated_prisoners_dilemma": "long-shadow",
+    "ultimatum": "ultimatum",
+    "kuhn_poker": "kuhn-adapters-per-role",
+    "leduc_poker": "leduc-tree",
+    "small_hanabi_told": "small-hanabi",
+    "tic_tac_toe": "tic-tac-toe",
+    "guess_in_words": "guess-in-words",
 }
-"""The measured runs that a page draws: an entry of `benchmarks/methods.yaml`, and its measure."""
+"""Entries of `benchmarks/methods.yaml` whose runs a page draws; other games' runs are those of
+`benchmarks/gallery.yaml`, where they are entries under their own names."""
+
+MEASURED = {"debate_by_rule": "debate"}
+"""Benchmarks with a file of their own whose runs a page draws."""
 
 HISTORIES = 20_000
 """Histories up to which a game is solved anew for its page."""
@@ -233,28 +242,38 @@ class _Page:
         yield "```"
 
     def _curve(self) -> Iterator[str]:
-        if self.name not in CURVES:
+        paths = _results(self.name)
+        yield "\n## Learning curve\n"
+        if not paths:
+            yield "No run is measured for this page. `--dry-run` says what one takes on a machine."
             return
-        entry, measure = CURVES[self.name]
-        paths = sorted(RUNS.glob(f"{entry}-[0-9].json"))
         runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+        measure = _measure(runs)
         path = PICTURES / f"{self.name}_curve.svg"
         self.pictures[path] = _chart(runs, measure)
-        recipe, params = runs[0]["recipe"], runs[0]["params"]
-        seeds = ", ".join(str(run["seed"]) for run in runs)
-        yield "\n## Learning curve\n"
         yield f"![{measure.capitalize()} by training step](pictures/{path.name})"
         yield ""
-        facts = [f"Model `{recipe['model']}`", f"method `{recipe['method']}`"]
-        facts += [f"{recipe['steps']} steps", *(f"`{key}={params[key]}`" for key in params)]
+        seeds = ", ".join(str(run["seed"]) for run in runs)
         spread = "the band is from the lowest to the highest seed."
         if len(runs) == 1:
             spread = "one seed shows no spread."
-        yield f"{', '.join(facts)}; seed{'s' * (len(runs) > 1)} {seeds}: {spread}"
-        yield "`benchmarks/methods.yaml` has the recipe:"
+        yield f"{', '.join(_facts(runs[0]))}; seed{'s' * (len(runs) > 1)} {seeds}: {spread}"
+        if self.game.ir.referees:
+            yield "The untrained model answers as the referee."
+        if told := _validity(runs):
+            yield told
+        if self.name in MEASURED:
+            yield "[The results](../results.md) have what these runs do in rows that are held out:"
+            command = f"python benchmarks/{MEASURED[self.name]}.py"
+        elif self.name in CURVES:
+            yield "`benchmarks/methods.yaml` has the recipe:"
+            command = f"python benchmarks/methods.py --only {CURVES[self.name]}"
+        else:
+            yield "`benchmarks/gallery.yaml` has the settings beside the game's own:"
+            command = _command(self.name)
         yield ""
         yield "```"
-        yield f"python benchmarks/methods.py --only {entry}"
+        yield command
         yield "```"
 
     def _commands(self) -> Iterator[str]:
@@ -306,26 +325,108 @@ def _power_above(gap: float) -> str:
     return f"{10.0 ** ceil(log10(max(gap, 1e-9))):g}"
 
 
+def _results(name: str) -> list[Path]:
+    """Returns the results of the runs that a page draws, one for each seed."""
+    if name in MEASURED:
+        return sorted(RESULTS.glob(f"{MEASURED[name]}-[0-9].json"))
+    entry = CURVES.get(name, name)
+    folder = RESULTS / ("methods" if name in CURVES else "gallery")
+    return sorted(folder.glob(f"{entry}-[0-9].json"))
+
+
+def _facts(run: Mapping[str, Any]) -> Iterator[str]:
+    """Returns what was run, in a few words each."""
+    recipe, params = run["recipe"], run.get("params", {})
+    yield f"Model `{recipe['model']}`"
+    yield f"method `{recipe['method']}`"
+    warm_up = recipe.get("warm_up", {})
+    if warm_up.get("expert", "none") != "none":
+        taught = f"{warm_up['games']} games of `{warm_up['expert']}`"
+        epochs = warm_up["epochs"]
+        yield f"a warm-up of {epochs} epoch{'s' * (epochs != 1)} on {taught}"
+    yield f"{recipe['steps']} steps"
+    if recipe.get("opponents"):
+        yield f"{recipe['games']} games a step against `{'`, `'.join(recipe['opponents'])}`"
+    yield from (f"`{key}={params[key]}`" for key in params)
+
+
+def _command(name: str) -> str:
+    """Returns the command that makes a run of `benchmarks/gallery.yaml`, with what is set there."""
+    listed = yaml.safe_load(LISTED.read_text(encoding="utf-8"))
+    entry = next(entry for entry in listed["entries"] if entry["name"] == name)
+    settings = dict(flat_settings({**listed["set"], **entry.get("set", {})}))
+    parts = [f"--{key} {settings.pop(key)}" for key in ("model", "steps")]
+    parts += (f"--set {key}={value}" for key, value in settings.items())
+    for key, value in entry.get("params", {}).items():
+        text = value if isinstance(value, str) else json.dumps(value, separators=(",", ":"))
+        parts.append(f"--param {quote(f'{key}={text}')}")
+    lines = [f"gamedsl train {name}"]
+    for part in parts:
+        if len(lines[-1]) + len(part) > 96:
+            lines.append(" ")
+        lines[-1] += f" {part}"
+    return " \\\n".join(lines)
+
+
+def _validity(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Returns what the runs say of written replies; nothing where all options are scored."""
+    if not all(step.get("valid") for run in runs for step in run["steps"]):
+        return ""
+
+    def share(at: int) -> float:
+        shares: list[float] = [
+            value for run in runs for value in run["steps"][at]["valid"].values()
+        ]
+        return sum(shares) / len(shares)
+
+    return f"Valid replies: {share(0):.0%} in the first step, {share(-1):.0%} in the last."
+
+
+def _rewards(step: Mapping[str, Any]) -> dict[str, float | None]:
+    """The mean rewards of a step by role, None where all were void. Where only payoffs are kept,
+    these are the rewards."""
+    found: dict[str, float | None] = step.get("reward") or step["payoff"]
+    return found
+
+
+def _measure(runs: Sequence[Mapping[str, Any]]) -> str:
+    """Returns what a curve shows: the reward, or where rewards always have one sum, and so tell
+    nothing, exploitability or the share of valid replies."""
+    steps = [step for run in runs for step in run["steps"]]
+    sums = [sum(reward or 0 for reward in _rewards(step).values()) for step in steps]
+    if max(sums) - min(sums) < 1e-4:
+        if abs(sums[0]) < 1e-4 and all(step.get("exploitability") is not None for step in steps):
+            return "exploitability"
+        if len({share for step in steps for share in step.get("valid", {}).values()}) > 1:
+            return "valid replies"
+    return "reward"
+
+
 def _chart(runs: Sequence[Mapping[str, Any]], measure: str) -> str:
     """A measure by step: the mean over runs, with a band from the lowest to the highest."""
     steps = [step["step"] for step in runs[0]["steps"]]
-    names = list(runs[0]["steps"][0]["reward"]) if measure == "reward" else [measure]
+    single = measure == "exploitability"
+    names = [measure] if single else list(_rewards(runs[0]["steps"][0]))
 
-    def values(name: str, run: Mapping[str, Any]) -> list[float]:
-        return [
-            step["reward"][name] if measure == "reward" else step[measure] for step in run["steps"]
-        ]
+    def value(name: str, step: Mapping[str, Any]) -> float | None:
+        if single:
+            return float(step[measure])
+        by_role = step["valid"] if measure == "valid replies" else _rewards(step)
+        found: float | None = by_role.get(name)
+        return found
 
     series = []
     for number, name in enumerate(names):
-        columns = list(zip(*(values(name, run) for run in runs), strict=True))
-        means = [sum(column) / len(column) for column in columns]
-        around = [(min(column), max(column)) for column in columns] if len(runs) > 1 else []
-        series.append(Series(name, means, number, around=around))
+        means: list[float | None] = []
+        around: list[tuple[float, float] | None] = []
+        for at in range(len(steps)):
+            values = [value(name, run["steps"][at]) for run in runs]
+            told = [one for one in values if one is not None]
+            means.append(sum(told) / len(told) if told else None)
+            around.append((min(told), max(told)) if told else None)
+        series.append(Series(name, means, number, around=around if len(runs) > 1 else []))
     title = f"{measure.capitalize()} by training step"
-    drawn = line_chart(
-        title, steps, series, logarithmic=measure == "exploitability", width=560, height=260
-    )
+    drawn = line_chart(title, steps, series, logarithmic=single, width=560, height=260)
     return chart_file(drawn)
 
 

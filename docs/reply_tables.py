@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterator
 
 from gamedsl.ir.json_types import call_schema, schema_of
+from gamedsl.ir.option_calls import OptionCall, parameters_of
 from gamedsl.ir.program import Said
 from gamedsl.ir.replies import Form
 from gamedsl.ir.types import Enum, Option, PerValue, Record, Text, Union, range_type
@@ -25,6 +26,25 @@ BOOK = LabelBook("fixed", (("stag", "K"), ("hare", "B"), ("rest", "W")))
 OPEN = ("stag", "hare")
 CALL = '<tool_call>{"name": "choose", "arguments": {"option": "K"}}</tool_call>'
 OTHER = CALL.replace('"K"', '"B"')
+
+HAND = {
+    f"{name}({card})": OptionCall(name, (("card", card),))
+    for name in ("play", "discard") for card in (0, 1)
+} | {
+    f"hint({to},{what})": OptionCall("hint", (("to", to), ("what", what)))
+    for to in ("ann", "bob") for what in ("red", 1)
+}  # fmt: skip
+HAND_TOOLS = [
+    {"name": name, "parameters": parameters_of(name, HAND.values())}
+    for name in ("play", "discard", "hint")
+]
+PLAY = '<tool_call>{"name": "play", "arguments": {"card": 0}}</tool_call>'
+TYPED = (
+    PLAY, PLAY.replace('{"card": 0}', '{"what": "red", "to": "bob"}').replace("play", "hint"),
+    PLAY.replace("play", "discard"), PLAY.replace("0", "2"), PLAY.replace("0", '"0"'),
+    PLAY.replace("card", "i"), PLAY.replace("play", "shoot"),
+    '{"name": "play", "parameters": {"card": 0}}', PLAY + PLAY, "play(0)",
+)  # fmt: skip
 
 CHOICES = {
     "label": (Form("label"), ("K", " K\n", "k", "K.", "I choose K", "W", "")),
@@ -116,6 +136,18 @@ def choices() -> Iterator[str]:
             yield f"| `{name}` | {code(reply)} | {says} |"
 
 
+def typed() -> Iterator[str]:
+    yield f"```text\n{instruction(Form('tool'), HAND_TOOLS)}\n```\n"
+    yield "| reply | what is read |"
+    yield "| --- | --- |"
+    book = LabelBook("plain", tuple((name, name) for name in HAND))
+    legal = tuple(name for name in HAND if not name.startswith(("discard", "hint(ann")))
+    for reply in TYPED:
+        read = read_choice(reply, Form("tool"), legal, book, HAND)
+        says = refused(read) if isinstance(read, ParseFailure) else code(read)
+        yield f"| {code(reply)} | {says} |"
+
+
 def offer() -> Iterator[str]:
     schema = json.dumps(schema_of(OFFER, ()))
     yield f"```json\n{schema}\n```\n"
@@ -168,6 +200,7 @@ def code(text: str) -> str:
 
 
 TABLES = {
-    "forms": forms, "choices": choices, "offer": offer, "either": either, "calls": calls,
+    "forms": forms, "choices": choices, "typed": typed,
+    "offer": offer, "either": either, "calls": calls,
     "reasons": reasons,
 }  # fmt: skip

@@ -57,7 +57,8 @@ class LiveCode:
         self._with_params = _lets_with_params(ir)
         self.steps = tuple(self._live_steps(ir.turns))
         own = [part for step in self.steps for part in self._own_parts(step)]
-        self._roots = tuple(roots((tuple(own), ir.end, ir.payoffs, ir.scores)))
+        paid = (ir.payoffs, ir.scores, ir.referee_payoffs)
+        self._roots = tuple(roots((tuple(own), ir.end, *paid)))
         self.lets = self._read_lets()
 
     def expressions(self, without: Set[str]) -> Iterator[Expr]:
@@ -136,8 +137,9 @@ class LiveCode:
                 if isinstance(part, LetCall | LetMap) and part.name not in live:
                     live.add(part.name)
                     queue.append(lets[part.name].body)
-        parts = (self._ir.turns, self._ir.end, self._ir.payoffs, self._ir.scores,
-                 tuple(let.body for let in self._ir.lets))  # fmt: skip
+        ir = self._ir
+        parts = (ir.turns, ir.end, ir.payoffs, ir.scores, ir.referee_payoffs,
+                 tuple(let.body for let in ir.lets))  # fmt: skip
         read = {p.name for p in expressions_in(parts) if isinstance(p, LetCall | LetMap)}
         return frozenset(live | (lets.keys() - read))
 

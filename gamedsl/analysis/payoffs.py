@@ -69,7 +69,8 @@ def check_payoffs_defined(ir: GameIR, problems: Problems) -> None:
         return
     lets = [let.body for let in ir.lets]
     scores = [amount for _, amounts in ir.scores for _, amount in amounts]
-    risky = any(map(_may_fail, chain((payoff for _, payoff in ir.payoffs), scores, lets)))
+    payoffs = [payoff for _, payoff in (*ir.payoffs, *ir.referee_payoffs)]
+    risky = any(map(_may_fail, chain(payoffs, scores, lets)))
     splits = [ir.reward.split, *(let.body for let in ir.reward.lets)]
     risky_split = any(map(_may_fail, splits))
     whole = (risky or risky_split) and count_outcomes(ir) <= LIMIT
@@ -98,7 +99,7 @@ def _streams(
     """The payoffs, as the stream `payoff`, and the scores of an outcome."""
     scope = Scope(ir.seats, bind(ir, history), ir.lets_by_name)
     streams: dict[str, Amounts] = {}
-    for name, amounts in (("payoff", ir.payoffs), *ir.scores):
+    for name, amounts in (("payoff", (*ir.payoffs, *ir.referee_payoffs)), *ir.scores):
         for seat, amount in amounts:
             own = Meter()
             try:
@@ -115,7 +116,8 @@ def _streams(
                     help=help,
                 )
                 return None
-            streams.setdefault(name, {})[seat] = value
+            if seat in ir.seats:
+                streams.setdefault(name, {})[seat] = value
             meter.spent += own.spent
     return streams
 

@@ -50,6 +50,7 @@ from gamedsl.prompting.templates import (
     template_for,
     variables_before,
 )
+from gamedsl.prompting.tool_calls import option_tools
 from gamedsl.prompting.value_text import NOTHING
 from gamedsl.prompting.visibility import may_read
 
@@ -91,7 +92,8 @@ class PromptBounds:
     def prompt(self, seat: str, step: Choose) -> int:
         """Returns a bound on the prompt of a seat at a step: its two messages, and the mark between
         them."""
-        system = self._rules(seat) + 1 + self._measure(instruction(self._ir.respond))
+        tools = option_tools(self._ir, self._ir.role_of[seat])
+        system = self._rules(seat) + 1 + self._measure(instruction(self._ir.respond, tools))
         history = self._history(seat, step)
         return system + 1 + history + self._seat_line(seat) + 1 + self._ask(seat, step)
 

@@ -20,7 +20,6 @@ from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.ir.game import Labels
 from gamedsl.prompting.labels import option_names
-from gamedsl.prompting.replies import write_choice
 from gamedsl.runtime import Action, Decision, Env
 from gamedsl.runtime.episode import Episode
 
@@ -97,7 +96,7 @@ def _reply(decision: Decision, name: str) -> str | Action:
     """A choice in the form that the game asks for; what is said has no label."""
     if decision.said is not None:
         return Action(name)
-    return write_choice(decision.labels[decision.legal.index(name)], decision.form)
+    return decision.write(name)
 
 
 def _moment(episode: Episode) -> _Moment:

@@ -69,7 +69,7 @@ def payoff_flows(ir: GameIR) -> dict[str, TaintPath]:
     payoff."""
     flows = {word: TaintPath((word,), ()) for word in PAYOFF_WORDS}
     reached = _Reached(ir.lets_by_name)
-    for seat, payoff in ir.payoffs:
+    for seat, payoff in (*ir.payoffs, *ir.referee_payoffs):
         reached.follow(payoff, f"the payoff of `{seat}`", (), ())
     params = _connected(ir, {**_reward_flows(ir), **reached.params})
     flows |= params

@@ -87,7 +87,8 @@ def _entry_type(type: Type) -> Type:
 def _read(ir: GameIR) -> set[str]:
     """The names whose values are used somewhere, other than to work out their own."""
     bodies = [(let.name, let.body) for let in ir.lets]
-    parts: tuple[Any, ...] = (ir.turns, ir.end, ir.payoffs, ir.scores, ir.view)
+    paid = (ir.payoffs, ir.scores, ir.referee_payoffs)
+    parts: tuple[Any, ...] = (ir.turns, ir.end, ir.view, *paid)
     count = _count(parts)
     for variable, value in _assigned(ir):
         count[variable] -= _count(value)[variable]

@@ -20,6 +20,7 @@ from gamedsl.training.errors import TrainError
 if TYPE_CHECKING:
     from gamedsl.analysis.proof import Proof
     from gamedsl.diagnostics import Diagnostic
+    from gamedsl.diagnostics.spans import Span
     from gamedsl.ir.game import Setting
     from gamedsl.policies.base import Notify
     from gamedsl.policies.generation import Writing
@@ -206,6 +207,8 @@ def _checked(
     recipe = resolve(game.ir, settings, problems)
     every = [*game.ir.settings, *settings]
     check_equilibria(game.ir, recipe, {one.key: one.span for one in every}, proofs, problems)
+    if warn:  # what a run imitated is of no use to it when it goes on
+        _check_files(recipe, every, game.ir.span, problems)
     if not problems.errors:
         require(game.ir, recipe)
         game = game.worded(recipe.wording)
@@ -232,6 +235,25 @@ def hire(
         span = span_of(error.setting, settings) or game.ir.span
         problems.add("GD0711", error.message, span, why="not to be had", help=error.help)
         return None
+
+
+def _check_files(
+    recipe: Recipe, settings: Sequence[Setting], place: Span, problems: Problems
+) -> None:
+    """Report the files to imitate that are not there, before a model is loaded for them."""
+    from gamedsl.recipe.resolve import span_of
+    from gamedsl.recipe.table import file_of
+
+    named = {"warm_up.expert": recipe.warm_up.expert}
+    named |= {f"roles.{one.role}.expert": one.expert for one in recipe.roles}
+    for key, expert in named.items():
+        path = None if expert is None else file_of(expert)
+        if path is not None and not path.exists():
+            problems.add(
+                "GD0711", f"there is no file `{path}` to imitate", span_of(key, settings) or place,
+                why="not to be had",
+                help="a path is relative to the folder in which the command runs",
+            )  # fmt: skip
 
 
 def spare_idle_cores() -> None:

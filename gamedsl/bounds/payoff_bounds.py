@@ -28,7 +28,10 @@ class PayoffBounds:
         self._bounds = ProgramBounds(ir)
 
     def ends(self, seat: str | None = None) -> tuple[Fraction, Fraction] | None:
-        """Returns the least and the most of a seat, or (None) of any seat; None without bounds."""
+        """Returns the least and the most of a seat, that of a referee too, or (None) of any seat
+        of a role; None without bounds."""
+        if any(owner == seat for owner, _ in self._ir.referee_payoffs):
+            return self._amounts(self._ir.referee_payoffs, seat).ends
         paid = self._paid(self._ir.turns, seat)
         if not (self._ir.payoffs or paid != ZERO):
             return None

@@ -179,6 +179,9 @@ def _endpoints(parser: argparse.ArgumentParser) -> None:
     add("--constrain", choices=CONSTRAIN,
         help="have the server hold replies to what is asked for, in the form that it takes; "
         "models as they come are held to the schema of JSON")  # fmt: skip
+    add("--enable-thinking", action=argparse.BooleanOptionalAction,
+        help="whether an endpoint's chat template has the model think by itself, as that of Qwen3 "
+        "does (vLLM, SGLang; default: as the server has it)")  # fmt: skip
 
 
 def run(args: argparse.Namespace) -> int:
@@ -343,6 +346,7 @@ def _settings(args: argparse.Namespace) -> EndpointSettings:
         key_env=args.key_env, concurrency=args.concurrency, timeout=args.timeout,
         call_timeout=args.call_timeout, retries=args.retries, calls=args.calls, tokens=args.tokens,
         temperature=args.temperature, max_tokens=args.max_tokens, constrain=args.constrain,
+        enable_thinking=args.enable_thinking,
         addresses=named | set(args.addresses),
     )  # fmt: skip
 

@@ -188,7 +188,7 @@ class _Play:
         )
         console.print(f"The game is over. Payoffs: {paid}", "strong")
         adviser = None if self.args.no_review else self._adviser
-        if adviser is not None:
+        if adviser is not None and adviser.reviews:
             found = review(session.moments, adviser)
             lost = sum(one.cost for one in found)
             if found:
@@ -201,20 +201,27 @@ class _Play:
     # commands of the player
 
     def _hint(self, console: Console, decision: Decision, episode: Episode) -> str:
+        from gamedsl.play.advice import Unadvised
         from gamedsl.tables.model import Column, Table
         from gamedsl.tables.numbers import number
         from gamedsl.tables.text import rendered, table_lines
 
         adviser = self._adviser if decision.said is None else None
         if adviser is None:
-            return "No solver advises here: the game is too large, or is played in words."
-        advice = adviser.advise(decision, episode)
-        rows = [
+            return "No solver advises here: the game is played in words, or a seat forgets."
+        try:
+            advice = adviser.advise(decision, episode)
+        except Unadvised as error:
+            return f"No solver advises here: {error}."
+        rows: list[tuple[str, ...]] = [
             (console.text.option(name), f"{odds:.0%}", number(float(worth)))
             for name, odds, worth in zip(decision.legal, advice.odds, advice.worth, strict=True)
         ]
-        columns = (Column("option"), Column("played", "right"), Column("worth", "right"))
-        table = rendered(table_lines(Table(columns, rows), rule=True))
+        columns = [Column("option"), Column("played", "right"), Column("worth", "right")]
+        if advice.tries is not None:
+            columns.append(Column("simulations", "right"))
+            rows = [(*row, str(count)) for row, count in zip(rows, advice.tries, strict=True)]
+        table = rendered(table_lines(Table(tuple(columns), rows), rule=True))
         return f"By {adviser.source}:\n{table}"
 
     @cached_property

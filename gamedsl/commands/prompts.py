@@ -3,7 +3,7 @@
 The meaning of the labels is for the author and is never sent. Every step is shown; a later one
 after a history with the first option of every choice before it. `--at` shows the decision after a
 history of its own (`gamedsl.players.named_history`). With `--model` the labels are those
-that this model's tokenizer gets, and the prompt is the output of its chat template.
+that this model's tokenizer gets, and the prompt is the output of its chat template, tools included.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def describe(
     from gamedsl.prompting.prompts import Prompter
 
     book = draw_labels(ir, run_seed=run_seed, seed=seed, tokenizer=tokenizer)
-    prompter = Prompter(ir)
+    prompter = Prompter(ir, syntax=None if tokenizer is None else tokenizer.call_syntax)
     prompts = []
     for step in ir.steps:
         shown: set[tuple[str, bool]] = set()
@@ -160,23 +160,25 @@ def _as_data(
     ir: GameIR, asked: _Asked, after: list[str], book: LabelBook, tokenizer: HFTokenizer | None
 ) -> dict[str, Any]:
     """Returns a prompt as plain data."""
-    from gamedsl.ir.json_types import reply_schema, tools_of
+    from gamedsl.ir.json_types import reply_schema
+    from gamedsl.prompting.tool_calls import tools_for
 
     step = asked.step
+    said = [(role, content) for role, content in asked.messages if role != "tools"]
     prompt: dict[str, Any] = {
         "seat": asked.seat,
         "role": ir.role_of[asked.seat],
         "step": step.id,
         "after": after,
-        "messages": [{"role": role, "content": content} for role, content in asked.messages],
+        "messages": [{"role": role, "content": content} for role, content in said],
         "answers": {book.label(name): name for name in (asked.legal if step.said is None else ())},
     }
     if step.said is not None:
         schema = reply_schema(step.said, step.reply_type(asked.seat), ir.seats)
         prompt |= {} if schema is None else {"schema": schema}
-        if step.said.form == "tool":
-            tools = tools_of(step.type, step.said.about, ir.seats)
-            prompt["tools"] = [{"type": "function", "function": tool} for tool in tools]
+    if (ir.respond.kind if step.said is None else step.said.form) == "tool":
+        tools = tools_for(ir, ir.role_of[asked.seat])
+        prompt["tools"] = [{"type": "function", "function": tool} for tool in tools]
     if tokenizer is not None:
         prompt["sent"] = tokenizer.render(asked.messages)
         prompt["tokens"] = tokenizer.count(prompt["sent"])

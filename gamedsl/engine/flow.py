@@ -183,7 +183,8 @@ def flatten(ir: GameIR) -> FlatProgram:
     paid = [step.stream for step in walk_steps(ir.turns) if isinstance(step, Pay)]
     paid += ["payoffs" for step in walk_steps(ir.turns) if isinstance(step, Stage)]
     past, by_seat = set(), set()
-    for part in expressions_in((ir.turns, ir.end, ir.lets, ir.payoffs, ir.scores, ir.view)):
+    paid_at_end = (ir.payoffs, ir.scores, ir.referee_payoffs)
+    for part in expressions_in((ir.turns, ir.end, ir.lets, ir.view, *paid_at_end)):
         if isinstance(part, Past):
             past.add(part.name)
         elif isinstance(part, LastBy):

@@ -162,6 +162,11 @@ class History(NamedMoves):
         return self._settled().rewards
 
     @property
+    def referee_payoffs(self) -> Amounts:
+        """The payoffs of referees. Only at the end; may raise `EvaluationError`."""
+        return dict(self._settled().referees) if self._kernel.ir.referee_payoffs else {}
+
+    @property
     def streams(self) -> Mapping[str, Amounts]:
         if self.kind == "end":
             return self._settled().streams

@@ -146,6 +146,8 @@ def identity_of(spec: str, seed: int = 0, endpoints: EndpointSettings | None = N
         room = endpoints.max_tokens if head == "endpoint" else None
         asked: list[object] = [endpoints.temperature, room]
         asked += [] if endpoints.constrain is None else [endpoints.constrain]
+        if head == "endpoint" and endpoints.enable_thinking is not None:
+            asked.append(f"thinking {endpoints.enable_thinking}")
         content.update(f"\n{(*asked,)}".encode() if asked != [None, None] else b"")
     return content.hexdigest()[:16]
 
@@ -222,7 +224,7 @@ class Opener:
         if kind == "endpoint":
             if from_file:
                 check_address(argument, self._budget)
-            return EndpointPlayer.of(argument, self.endpoints)
+            return EndpointPlayer.of(argument, self.endpoints, seed=self.seed)
         if kind == "model":
             temperature, constrain = self.endpoints.temperature, self.endpoints.constrain
             return untrained(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
@@ -39,6 +39,8 @@ class Games:
     carry: int = 1
     """Episodes of a lineage: each begins with the memory that the one before left. Its rows stand
     one after another, and only lineages are independent of each other."""
+    referee_payoffs: Mapping[str, np.ndarray] = field(default_factory=dict)
+    """The payoff of each referee that has one in each game, [G], on average over its seats."""
 
     @property
     def games(self) -> int:
@@ -65,6 +67,7 @@ class Games:
             self, carry=1, weights_G=self.weights_G[here] * self.carry,
             payoffs_GS=self.payoffs_GS[here], rewards_GS=self.rewards_GS[here],
             failed_GS=self.failed_GS[here],
+            referee_payoffs={who: paid_G[here] for who, paid_G in self.referee_payoffs.items()},
         )  # fmt: skip
 
     def _expected(self, rows_G: np.ndarray) -> Estimate:

@@ -1,8 +1,9 @@
 """The plan of an evaluation, from texts: game, contestants, opponents, holders of fixed seats.
 
 In training a referee is held by the player of `roles.<referee>.player`, or else answered by the
-base model of `roles.<referee>.model`, or the run's. Evaluation follows `--referee`, or else the
-recipe of the first run among the contestants, or else that of the game.
+base model of `roles.<referee>.model`, or the run's, unless it is trained. Evaluation follows
+`--referee`, or else the recipe of the first run among the contestants, or else that of the game. A
+referee that the run trained is as it learned to be.
 """
 
 from __future__ import annotations
@@ -104,34 +105,36 @@ def referees_of(
     missing = [role for role in known if role not in named]
     held = {role: contestant(spec, seed, endpoints) for role, spec in named.items()}
     if missing:
-        recipe = _referee_recipe(game, people)
-        usual = {role: _usual_referee(game, recipe, role) for role in missing}
+        run, recipe = _referee_recipe(game, people)
+        usual = {role: _usual_referee(game, recipe, role, run) for role in missing}
         held |= {
             role: contestant(spec, seed, endpoints, from_file=True) for role, spec in usual.items()
         }
     return {seat: held[role] for seat, role in game.ir.role_of.items() if role in held}
 
 
-def _referee_recipe(game: Game, people: Sequence[Contestant]) -> Recipe:
-    """The settings of the first run among the contestants, or of the game."""
+def _referee_recipe(game: Game, people: Sequence[Contestant]) -> tuple[str | None, Recipe]:
+    """The first run among the contestants and its settings, or those of the game."""
     for one in people:
         kind, _, argument = one.spec.partition(":")
         if kind == "run":
             try:
-                return recipe_of_run(folder_and_step(argument)[0])
+                return one.spec, recipe_of_run(folder_and_step(argument)[0])
             except PlayerError as error:
                 raise EvalError(error.message, "name another run") from error
     from gamedsl.diagnostics import Problems
     from gamedsl.recipe.resolve import resolve
 
-    return resolve(game.ir, [], Problems())
+    return None, resolve(game.ir, [], Problems())
 
 
-def _usual_referee(game: Game, recipe: Recipe, role: str) -> str:
+def _usual_referee(game: Game, recipe: Recipe, role: str, run: str | None) -> str:
     """Returns the name of a referee's default holder."""
     part = recipe.referee(role)
     if part.player is not None:
         return part.player
+    if part.learns and run is not None:
+        return run
     model = part.model or recipe.model
     if model in NO_LANGUAGE:
         raise EvalError(f"nobody is {role} in {game.name}: its recipe names no player and no "

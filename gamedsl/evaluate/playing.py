@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from gamedsl.evaluate.games import Games
+from gamedsl.evaluate.games import Games, row_means
 from gamedsl.evaluate.replies import Counts, Keep, Talk, summed
 from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import Answered, DrawingPlayer, Player, Posed, Speaker
@@ -155,6 +155,7 @@ class _Rows:
 
     payoffs: list[list[float]] = field(default_factory=list)
     rewards: list[list[float]] = field(default_factory=list)
+    judged: list[dict[str, float]] = field(default_factory=list)
     failed: list[list[bool]] = field(default_factory=list)
     asked: Counter[str] = field(default_factory=Counter)
     invalid: Counter[str] = field(default_factory=Counter)
@@ -167,6 +168,8 @@ class _Rows:
             episode = talk.episode
             self.payoffs.append([_number(episode.payoffs[seat]) for seat in seats])
             self.rewards.append([_number(episode.rewards[seat]) for seat in seats])
+            judged = episode.referee_payoffs.items()
+            self.judged.append({seat: _number(amount) for seat, amount in judged})
             self.failed.append([seat in episode.failures for seat in seats])
             self.asked += talk.asked
             self.invalid.update(mistake.decision.seat for mistake in episode.mistakes)
@@ -308,5 +311,18 @@ def _games(env: Env, holders: Holders, rows: _Rows, carry: int) -> Games:
         np.array(rows.failed, dtype=bool).reshape(shape),
         np.array([rows.asked[seat] for seat in seats]),
         np.array([rows.invalid[seat] for seat in seats]),
-        rows.own_ends, summed(rows.said), carry,
+        rows.own_ends, summed(rows.said), carry, _referee_payoffs(env, rows),
     )  # fmt: skip
+
+
+def _referee_payoffs(env: Env, rows: _Rows) -> dict[str, np.ndarray]:
+    """Returns what each referee that has a payoff was paid in each game, on average over its
+    seats."""
+    seats_of: dict[str, list[str]] = {}
+    for seat, _ in env.ir.referee_payoffs:
+        seats_of.setdefault(env.ir.role_of[seat], []).append(seat)
+    return {
+        role: row_means(np.array([[one[s] for s in seats] for one in rows.judged], dtype=float)
+                        .reshape(len(rows.judged), len(seats)))
+        for role, seats in seats_of.items()
+    }  # fmt: skip

@@ -47,6 +47,7 @@ def as_record(found: Evaluation) -> dict[str, Any]:
             for one in found.plan.everybody
         ],
         "referees": {seat: one.name for seat, one in found.plan.referees.items()},
+        **({"referee_payoffs": _estimates_data(paid)} if (paid := found.referee_payoffs) else {}),
         "engine": "hf" if options.vllm is None else "vllm",
         "own_ends": _estimate_data(found.own_ends) if found.in_words else None,
         "replies": [_replies(place, count) for place, count in found.reply_counts.items()],

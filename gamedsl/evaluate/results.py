@@ -7,9 +7,19 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
+import numpy as np
+
 from gamedsl.evaluate.exact import Policy
-from gamedsl.evaluate.games import Contest, Games, Utility, WinRecord, mean_over_seatings, record
-from gamedsl.evaluate.intervals import Estimate, share
+from gamedsl.evaluate.games import (
+    Contest,
+    Games,
+    Utility,
+    WinRecord,
+    mean_over_seatings,
+    record,
+    row_means,
+)
+from gamedsl.evaluate.intervals import Estimate, mean, share
 from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.replies import Keep, ReplyCount, ReplySite, summed
 from gamedsl.evaluate.seating import Holders, Pairing
@@ -139,6 +149,22 @@ class Evaluation:
                 if own:
                     parts.append((self.games[seating.holders], own))
             estimate = mean_over_seatings(parts, utility or self.options.utility) if parts else None
+            if estimate is not None:
+                found[role] = estimate
+        return found
+
+    @property
+    def referee_payoffs(self) -> dict[str, Estimate]:
+        """The mean payoff of each referee that has one, over all games. Games of one number share a
+        seed, so their mean is one observation."""
+        columns: dict[str, list[np.ndarray]] = {}
+        for games in self.games.values():
+            for role, paid_G in games.referee_payoffs.items():
+                columns.setdefault(role, []).append(games.by_lineage(paid_G))
+        found = {}
+        for role, parts in columns.items():
+            shared = min(map(len, parts))
+            estimate = mean(row_means(np.stack([part[:shared] for part in parts], axis=1)))
             if estimate is not None:
                 found[role] = estimate
         return found

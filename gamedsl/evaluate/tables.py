@@ -52,6 +52,8 @@ def head_of(found: Evaluation) -> list[str]:
     ]
     if referees := {seat: one.name for seat, one in found.plan.referees.items()}:
         lines.append("referees: " + ", ".join(f"{s} is {name}" for s, name in referees.items()))
+    if paid := found.referee_payoffs:
+        lines.append("paid: " + ", ".join(f"{who} {amount(mean)}" for who, mean in paid.items()))
     if game.ir.rows != "all":
         lines.append(_ROWS[game.ir.rows])
     if found.exact:

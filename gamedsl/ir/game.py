@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from gamedsl.diagnostics.spans import Span
 from gamedsl.ir.expr import Consult, Expr, expressions_in
+from gamedsl.ir.option_calls import OptionCall, option_calls
 from gamedsl.ir.program import (
     Call,
     Choose,
@@ -202,7 +203,11 @@ class GameIR:
     claims: tuple[Claim, ...] = ()
     """What the file says of the payoffs."""
     referees: tuple[Role, ...] = ()
-    """Those who act and see, and have no payoff: `roles`, and the seats, are the others."""
+    """Those who act and see, and are not paid by the game: `roles`, and the seats, are the
+    others."""
+    referee_payoffs: tuple[tuple[str, Expr], ...] = ()
+    """What training pays the referees' seats that it can train, evaluated at the end of an episode.
+    It is no payoff of the game: no sum, reward or solution has a part in it."""
     swaps: tuple[tuple[str, tuple[str, str]], ...] = ()
     """The referees' seats that read two roles in each other's places, and which. It is rendering:
     names stay with what their roles did."""
@@ -270,6 +275,14 @@ class GameIR:
     def in_form(self) -> bool:
         """Whether a reply is more than a bare label: free text, or a tag or tool call."""
         return self.in_words or self.respond != LABEL
+
+    @cached_property
+    def option_calls(self) -> dict[str, OptionCall]:
+        """The tool call of each option that is one of a typed tool, by its canonical name; none
+        where options are no tool calls, or are called by labels that are not their names."""
+        if self.respond.kind != "tool" or self.labels.kind != "plain":
+            return {}
+        return option_calls(self.steps, self.everyone)
 
     @cached_property
     def written(self) -> bool:
@@ -401,6 +414,7 @@ class GameIR:
             self.params, self.roles, self.enums, self.turns, self.lets, self.payoffs, self.reward,
             self.state, self.end, self.no_move, self.scores,
             *((self.referees,) if self.referees else ()),
+            *((("referee_payoffs", self.referee_payoffs),) if self.referee_payoffs else ()),
             *((self.on_invalid,) if self.on_invalid else ()),
         )  # fmt: skip
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import product
 from math import prod
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from gamedsl.ir.builtins import exact
@@ -25,12 +26,13 @@ Amounts = dict[str, int | Fraction]
 
 
 class Settlement(NamedTuple):
-    """The result of a finished game, per seat and exact: utility, training reward, and every
-    stream that was paid or scored."""
+    """The result of a finished game, per seat and exact: utility, training reward, every stream
+    that was paid or scored, and the payoffs of referees."""
 
     payoffs: Amounts
     rewards: Amounts
     streams: dict[str, Amounts]
+    referees: Mapping[str, int | Fraction] = MappingProxyType({})
 
 
 def settle(
@@ -52,10 +54,11 @@ def settle(
     streams["payoff"] = payoffs
     for name, amounts in ir.scores:
         streams[name] = {seat: amount_of(amount, scope.seated(seat)) for seat, amount in amounts}
+    referees = {seat: amount_of(payoff, scope.seated(seat)) for seat, payoff in ir.referee_payoffs}
     rewards = rewards_of(ir, payoffs, streams, budget)
     if not given:
         payoffs = streams["payoff"] = dict(rewards)
-    return Settlement(payoffs, rewards, streams)
+    return Settlement(payoffs, rewards, streams, referees)
 
 
 def amount_of(expr: Expr, scope: Scope, meter: Meter | None = None) -> Any:

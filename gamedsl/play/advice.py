@@ -1,10 +1,11 @@
 """Advice on a decision: what a solver would play there, and what each option is worth.
 
-Three advisers, by what the game allows. Where everybody sees everything, positions have exact
+Four advisers, by what the game allows. Where everybody sees everything, positions have exact
 values by backward induction. A game whose tree is small is solved, and an option is worth what its
 seat expects after it while all others play the equilibrium that was found. Where everybody sees
-everything and the game is large, Monte Carlo tree search estimates. An adviser reads what the seat
-knows, and nothing else.
+everything and the game is large, Monte Carlo tree search estimates. Where a large game hides
+something, histories that fit what the seat has seen are drawn, and searched. An adviser reads what
+the seat knows, and nothing else.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from gamedsl.engine.walk import take
+from gamedsl.play.belief_search import HISTORIES as HISTORIES_DRAWN
+from gamedsl.play.belief_search import fitting_histories
+from gamedsl.play.belief_search import search as belief_search
 from gamedsl.players.base import PlayerError
 from gamedsl.players.mcts import search
 from gamedsl.players.search import shared_by_best
@@ -43,14 +47,20 @@ TREMBLE = 1e-3
 @dataclass(frozen=True)
 class Advice:
     """Advice on a decision. `odds` are a solver's probabilities and `worth` the payoffs that
-    the seat expects, both parallel to `decision.legal`."""
+    the seat expects, both parallel to `decision.legal`; so are `tries`, the simulations that each
+    worth is a mean of, where it is estimated."""
 
     odds: tuple[float, ...]
     worth: tuple[Number, ...]
+    tries: tuple[int, ...] | None = None
 
     def cost(self, option: int) -> Number:
         """Returns what an option loses against the best one, in units of payoff."""
         return max(self.worth) - self.worth[option]
+
+
+class Unadvised(Exception):
+    """No advice was found on a decision."""
 
 
 class Adviser(Protocol):
@@ -58,6 +68,8 @@ class Adviser(Protocol):
 
     source: str
     """What it is, in a few words."""
+    reviews: bool
+    """Whether its worths are good enough to say what a choice cost."""
 
     def advise(self, decision: Decision, episode: Episode) -> Advice: ...
 
@@ -66,6 +78,7 @@ class PositionAdviser:
     """Exact values of positions, where everybody sees everything."""
 
     source = "the exact value of each position, when all play best"
+    reviews = True
 
     def __init__(self, game: Game) -> None:
         """Raises TooLarge for more than `POSITIONS` positions."""
@@ -87,6 +100,8 @@ class EquilibriumAdviser:
     Where the others' play never leads to an information set, its histories are weighed as if each
     of them trembled (Selten 1975): with probability `TREMBLE` they choose at random.
     """
+
+    reviews = True
 
     def __init__(self, game: Game) -> None:
         """Raises PlayerError where no equilibrium is found, and TooLarge for a large tree."""
@@ -133,6 +148,7 @@ class SearchAdviser:
     """Monte Carlo tree search, where everybody sees everything and the game is large."""
 
     source = f"an estimate by {SIMULATIONS} simulations"
+    reviews = True
 
     def __init__(self, game: Game) -> None:
         self._seats = game.ir.seats
@@ -148,19 +164,53 @@ class SearchAdviser:
         return Advice(
             tuple(shared_by_best(visits)),
             tuple(least if value is None else value for value in tried),
+            tuple(visits),
         )
+
+
+class BeliefAdviser:
+    """A search over information sets, where a large game hides something."""
+
+    source = (
+        f"an estimate by {SIMULATIONS} simulations from {HISTORIES_DRAWN} histories that fit what "
+        "the seat has seen, if the others chose at random until here"
+    )
+    reviews = False
+
+    def __init__(self, game: Game) -> None:
+        """Raises ValueError where steps say what is known at them: a seat then forgets."""
+        if game.ir.asked_as:
+            raise ValueError("a seat forgets")
+        self._kernel = game.kernel()
+        self._seats = game.ir.seats
+
+    def advise(self, decision: Decision, episode: Episode) -> Advice:
+        key, seat = decision.information_set, decision.seat
+        dice = random.Random(key)
+        found = fitting_histories(self._kernel.start(), key, seat, episode.seen(seat), dice)
+        if not found:
+            raise Unadvised("no history was found that fits what the seat has seen")
+        simulations = max(SIMULATIONS, 3 * len(decision.legal))
+        visits, worth = belief_search(found, key, self._seats, simulations, dice)
+        if len(worth) > 1 and max(worth) == min(worth):
+            raise Unadvised("all options earned the same in the simulations, which end at random")
+        return Advice(tuple(shared_by_best(visits)), tuple(worth), tuple(visits))
 
 
 def adviser_of(game: Game) -> Adviser | None:
     """Returns the adviser that fits a game; None where none does: in games with open decisions or
-    referees, and in large games that hide something."""
+    referees, and in large games where a seat forgets."""
     if game.ir.open or game.ir.referees:
         return None
+    if has_perfect_information(game.ir):
+        return _by_position(game)
     try:
-        if has_perfect_information(game.ir):
-            return _by_position(game)
         return EquilibriumAdviser(game)
     except (PlayerError, TooLarge, ImportError, ValueError):
+        pass
+    try:
+        return BeliefAdviser(game)
+    except ValueError:
         return None
 
 

@@ -2,13 +2,16 @@
 
 `endpoint:http://localhost:8000/v1#MODEL` in a text. The seat's prompt is sent, and the reply is
 handed on as raw text: the game reads it as it reads any reply, and what is no valid one costs what
-the game says. In games in words a seed and the room for the reply go with it.
+the game says. In games in words a seed and the room for the reply go with it. Where a reply is a
+tool call, the tools go with it too, as chat interfaces list them; a server that refuses them reads
+them in the prompt.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.players.base import (
@@ -22,10 +25,16 @@ from gamedsl.players.base import (
 )
 from gamedsl.players.model_replies import OPENED, closing_of, query_of
 from gamedsl.policies.budget import Budget
-from gamedsl.policies.endpoint import Endpoint, EndpointError, EndpointSettings
+from gamedsl.policies.endpoint import (
+    Endpoint,
+    EndpointError,
+    EndpointSettings,
+    ToolsRefused,
+)
 from gamedsl.policies.endpoint_protocol import Answer, Constrain
 from gamedsl.policies.generation import Request
 from gamedsl.prompting.replies import CLOSE, ParseFailure
+from gamedsl.prompting.tool_calls import TAGGED
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Message
@@ -80,6 +89,25 @@ class EndpointPlayer:
                 Answered(one.text if one.refused is None else _refused(one.refused), one.text)
                 for one in answers
             ]
+        if self.endpoint.takes_tools and any(map(self._calls, posed)):
+            with suppress(ToolsRefused):
+                return self._written([self._with_tools(one, self._calls(one)) for one in posed])
+        return self._written([self._with_tools(one, False) for one in posed])
+
+    def _calls(self, one: Posed) -> bool:
+        """Whether a decision is asked for with a list of tools: it is answered by a call, and the
+        server is not asked to hold its reply to the options themselves."""
+        said = one.decision.said
+        if said is not None:
+            return said.form == "tool"
+        holds = self.endpoint.settings.constrain in GOES_ON
+        return one.decision.form.kind == "tool" and not holds
+
+    def _with_tools(self, one: Posed, calls: bool) -> Posed:
+        return one._replace(decision=one.decision.calling(TAGGED if calls else None))
+
+    def _written(self, posed: Sequence[Posed]) -> list[Answered]:
+        """A reply to each, asked for with a seed. Raises as `Endpoint.answers`; ToolsRefused."""
         thoughts = self._thoughts(posed)
         asked = [
             self._request(one, thought.text)
@@ -132,7 +160,7 @@ class EndpointPlayer:
         think = decision.form.think
         choices = query_of(decision, "").labels if think is None or thought else ()
         room = ANSWER_TOKENS + (0 if thought else think or 0)
-        return self._request_for(one, room, thought, choices=choices)
+        return self._request_for(one, room, thought, choices=choices, must_call=think is None)
 
     def _request_for(self, one: Posed, room: int, begun: str = "", **more: Any) -> Request:
         """A request of a seat's prompt, that goes on from what the model has begun to say."""

@@ -33,7 +33,7 @@ from gamedsl.players.model_replies import (
 )
 from gamedsl.policies.base import Query
 from gamedsl.policies.factory import PolicyOptions, open_policy
-from gamedsl.prompting.tokenizers import together
+from gamedsl.prompting.tokenizers import call_syntax_of, together
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import Wording
@@ -115,7 +115,8 @@ class ModelPlayer(DrawingPlayer):
             episode.env.ir, run_seed=self._run_seed, seed=episode.seed,
             tokenizer=self.policy.tokenizer,
         )  # fmt: skip
-        asked = decision.under(book, self._wording)
+        syntax = call_syntax_of(self.policy.tokenizer, decision.role)
+        asked = decision.under(book, self._wording).calling(syntax)
         return query_of(asked, self.adapters[decision.role])
 
 
@@ -193,7 +194,9 @@ class SpeakingPlayer:
             one.episode.env.ir, run_seed=self._run_seed, seed=one.episode.seed,
             tokenizer=self.policy.tokenizer,
         )  # fmt: skip
+        syntax = call_syntax_of(self.policy.tokenizer, one.decision.role)
         asked = one.decision.under(book, self._wording)
+        asked = asked.calling(None if self._constrain else syntax)
         return Asked(asked, self.adapters[one.decision.role], one.seed)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from gamedsl.ir.replies import LABEL, Form
 from gamedsl.policies.base import Message, Query
 from gamedsl.policies.generation import Finish, Generated, Request, Writing
-from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, label_in, write_choice
+from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, label_in
 
 if TYPE_CHECKING:
     import torch
@@ -95,7 +95,7 @@ def query_of(decision: Decision, adapter: str) -> Query:
     a thought."""
     labels, form = decision.labels, decision.form
     if form != LABEL:
-        labels = tuple(write_choice(label, form) for label in labels)
+        labels = tuple(map(decision.write, decision.legal))
     return Query(cast("tuple[Message, ...]", decision.messages), labels, adapter)
 
 
@@ -300,7 +300,7 @@ def _think(policy: Writing, one: Asked, out: Generated) -> tuple[Generated, Quer
     text = OPENED + out.text + closing
     thought = replace(out, text=text)
     query = query_of(decision, one.adapter)
-    read = label_in(text + query.labels[0], form)
+    read = label_in(text + query.labels[0], form, decision.env.ir.option_calls)
     if isinstance(read, ParseFailure):
         return thought, replace(read, text=text)
     if read != decision.labels[0]:

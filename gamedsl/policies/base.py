@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     import torch
     from torch import nn
 
-Role = Literal["system", "user", "assistant"]
+Role = Literal["tools", "system", "user", "assistant", "tool"]
+"""Roles of chats. `tools`: the list of tools, as JSON, that a chat template or an endpoint is given
+beside the messages. `tool`: what came of a call."""
 Message = tuple[Role, str]
 Notify = Callable[[str], None]
 
@@ -49,6 +51,10 @@ class Encoded:
 
     prompt: tuple[int, ...]
     labels: tuple[tuple[int, ...], ...]
+
+
+Prompt = tuple[str, tuple[int, ...]]
+"""An adapter, and the token ids of a prompt for it."""
 
 
 class TokenCounter(Protocol):
@@ -116,4 +122,14 @@ class Policy(Protocol):
 
     def load_adapter(self, adapter: str, folder: Path) -> None:
         """Read such a folder into an existing adapter of the same shape."""
+        ...
+
+
+@runtime_checkable
+class HiddenStates(Protocol):
+    """A policy whose network shows what it makes of a prompt."""
+
+    def states(self, prompts: Sequence[Prompt]) -> torch.Tensor:
+        """The final hidden states [prompts, D] at the ends of prompts, as the policy is now;
+        float32 on the CPU, without a graph. Raises KeyError for an unknown adapter."""
         ...

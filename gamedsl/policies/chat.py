@@ -13,12 +13,14 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import jinja2
 import transformers
 
 from gamedsl.policies.base import Encoded, Message, Query
 from gamedsl.policies.generation import Ids, Turn
+from gamedsl.prompting.tool_calls import CALL_TAG, CallSyntax, syntax_of
 
 _FINGERPRINTED = (
     "added_tokens",
@@ -30,6 +32,11 @@ _FINGERPRINTED = (
 )
 _CACHED = 65_536  # encoded decisions kept
 _SLOT = "\U000f0002"  # private use: stands in a template for a reply that is given as ids
+_PROBE = "probe_of_calls"
+_PROBE_TOOL = {
+    "name": _PROBE, "description": "",
+    "parameters": {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,8 @@ class HFTokenizer:
         """Ends an answer: what the template writes after one, as Gemma's `<end_of_turn>`, else
         `eos`."""
         self._no_thought = self._empty_thought()
+        self.call_syntax = self._call_syntax()
+        """How the model writes tool calls; None where its template lists no tools."""
         self.stops: Ids = tuple(dict.fromkeys((*self._end, *eos_ids)))
         """All tokens that end an answer: a model may have learned either."""
         self._encode = lru_cache(maxsize=_CACHED)(self._encode_uncached)
@@ -195,11 +204,49 @@ class HFTokenizer:
         return self._specials.ids(text)
 
     def _apply(self, messages: Sequence[Message], *, think: bool = False) -> str:
-        chat = [{"role": role, "content": content} for role, content in messages]
+        tools = [json.loads(content) for role, content in messages if role == "tools"]
+        chat = [{"role": role, "content": content} for role, content in messages if role != "tools"]
+        return self._template(chat, tools[0] if tools else None, think=think)
+
+    def _template(
+        self, chat: list[dict[str, Any]], tools: list[Any] | None, *, think: bool = False
+    ) -> str:
         text = self._tokenizer.apply_chat_template(
-            chat, tokenize=False, add_generation_prompt=True, enable_thinking=think
+            chat, tools=tools, tokenize=False, add_generation_prompt=True, enable_thinking=think
         )
         return str(text)
+
+    def _call_syntax(self) -> CallSyntax | None:
+        """Returns how the template writes a tool call; None where it lists no tools, or has no
+        place for what comes of a call, or writes calls in a way of its own.
+
+        A template that writes nothing for a call may tell the model to write `<tool_call>` tags
+        (SmolLM3); these are then on lines of their own. Tags that are special tokens are in no text
+        that a player may write, so they are none of ours.
+        """
+        asked = {"role": "user", "content": "u"}
+        listed = [{"type": "function", "function": _PROBE_TOOL}]
+        call = {"type": "function", "function": {"name": _PROBE, "arguments": {"a": "b"}}}
+        try:
+            text = self._template([asked], listed)
+            if _PROBE not in text or _PROBE in self._template([asked], None):
+                return None
+            said = {"role": "assistant", "content": _SLOT}
+            told = self._template([asked, said, {"role": "tool", "content": "told"}], listed)
+            before, _, after = self._template([asked, said], listed).partition(_SLOT)
+            calling = {"role": "assistant", "content": "", "tool_calls": [call]}
+            called = self._template([asked, calling], listed)
+        except (jinja2.TemplateError, TypeError):
+            return None
+        if "told" not in told or not (called.startswith(before) and called.endswith(after)):
+            return None
+        written = called[len(before) : len(called) - len(after)]
+        if _PROBE not in written and f"<{CALL_TAG}>" in text:
+            syntax: CallSyntax | None = CallSyntax(f"<{CALL_TAG}>\n", after=f"\n</{CALL_TAG}>")
+        else:
+            syntax = syntax_of(written, _PROBE, {"a": "b"})
+        spelled = "" if syntax is None else syntax.before + syntax.after
+        return None if self._specials.mark(spelled) != spelled else syntax
 
     def _turn_end(self) -> Ids:
         """The special token that the template writes right after a reply, if it does."""

@@ -1,4 +1,7 @@
-"""A base class of policies that score decisions in chunks, so that memory stays bounded."""
+"""A base class of policies that score decisions in chunks, so that memory stays bounded.
+
+Shape letters: Q queries, R rows of hidden states, D hidden size.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 
 from gamedsl.policies.activations import Activations
-from gamedsl.policies.base import Encoded, Query
+from gamedsl.policies.base import Encoded, Prompt, Query
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.cost import ModelSize
+from gamedsl.policies.prefix_tree import AdapterQuery, ScorePlan
 
 Scored = tuple[list[int], list[torch.Tensor]]
 """Which queries are in a chunk, and log pi [labels] of each, on the device."""
@@ -23,6 +27,11 @@ class ChunkedPolicy(ABC):
     activations: Activations
     most_rows: int
     """Positions whose logits are computed together."""
+    keeps_states: bool = False
+    """Whether passes that score decisions keep the hidden states at the ends of their prompts, for
+    `states`."""
+    _states: dict[str, tuple[int, dict[tuple[int, ...], torch.Tensor]]] | None = None
+    """By adapter: its version, and the state [D] at the end of each prompt under that version."""
 
     @property
     @abstractmethod
@@ -35,8 +44,13 @@ class ChunkedPolicy(ABC):
         """The names of the adapters."""
 
     @abstractmethod
-    def _scored(self, queries: Sequence[Query]) -> Iterator[Scored]:
-        """All queries, chunk by chunk; a chunk is scored when it is its turn."""
+    def _scored(self, items: Sequence[AdapterQuery]) -> Iterator[Scored]:
+        """All queries, chunk by chunk; a chunk is scored when it is its turn, and `_keep` is told
+        of it."""
+
+    @abstractmethod
+    def parameters(self, adapter: str | None = None) -> list[torch.nn.Parameter]:
+        """The trainable tensors of one adapter, or of all."""
 
     @property
     def guests(self) -> tuple[str, ...]:
@@ -85,17 +99,65 @@ class ChunkedPolicy(ABC):
 
         return self._each_chunk(queries, step)
 
+    @torch.no_grad()
+    def states(self, prompts: Sequence[Prompt]) -> torch.Tensor:
+        """See `HiddenStates`. Those of passes since the adapter's weights were last written to are
+        there already where `keeps_states`; others cost a pass."""
+        self._check_adapters({adapter for adapter, _ in prompts})
+        kept = self._states or {}
+        known = {
+            (adapter, ids): state
+            for adapter in {name for name, _ in prompts}.intersection(kept)
+            if kept[adapter][0] == self._version(adapter)
+            for ids, state in kept[adapter][1].items()
+        }
+        missing = [prompt for prompt in dict.fromkeys(prompts) if prompt not in known]
+        # A label of one predicted token adds no node, so each tree is its prompts alone.
+        items = [(adapter, Encoded(ids, ((0,),))) for adapter, ids in missing]
+        before, self.keeps_states = self.keeps_states, True
+        for indices, _ in self._scored(items):
+            assert self._states is not None
+            for adapter, ids in (missing[index] for index in indices):
+                known[adapter, ids] = self._states[adapter][1][ids]
+        self.keeps_states = before
+        if not before:
+            self._states = None
+        return torch.stack([known[prompt] for prompt in prompts])
+
+    def _keep(
+        self, items: Sequence[AdapterQuery], hidden_RD: torch.Tensor, plan: ScorePlan
+    ) -> None:
+        """Takes the hidden states of a pass over queries."""
+        if not self.keeps_states:
+            return
+        self._states = self._states or {}
+        state_QD = hidden_RD.detach()[plan.prompt_row_Q.to(hidden_RD.device)].float().cpu()
+        versions = {name: self._version(name) for name in {adapter for adapter, _ in items}}
+        for (adapter, query), state_D in zip(items, state_QD, strict=True):
+            if self._states.get(adapter, (None,))[0] != versions[adapter]:
+                self._states[adapter] = versions[adapter], {}
+            self._states[adapter][1][query.prompt] = state_D
+
+    def _version(self, adapter: str) -> int:
+        """Grows whenever a tensor of the adapter is written to in place; 0 of guests, whose states
+        nobody asks for."""
+        own = adapter in self.adapters
+        return sum(tensor._version for tensor in self.parameters(adapter)) if own else 0
+
+    def _check_adapters(self, names: set[str]) -> None:
+        """Raises KeyError for adapters that there are not."""
+        if unknown := names.difference((*self.adapters, *self.guests)):
+            raise KeyError(f"no adapter {', '.join(sorted(unknown))}; there are {self.adapters}")
+
     def _each_chunk(
         self,
         queries: Sequence[Query],
         use: Callable[[list[int], list[torch.Tensor]], list[torch.Tensor]],
     ) -> list[torch.Tensor]:
         """`use(indices, log pi)` on each chunk; its results in the order of `queries`."""
-        if unknown := {query.adapter for query in queries}.difference(
-            (*self.adapters, *self.guests)
-        ):
-            raise KeyError(f"no adapter {', '.join(sorted(unknown))}; there are {self.adapters}")
+        self._check_adapters({query.adapter for query in queries})
+        items = [(query.adapter, self.encode(query)) for query in queries]
         results: dict[int, torch.Tensor] = {}
-        for indices, scores in self._scored(queries):
+        for indices, scores in self._scored(items):
             results.update(zip(indices, use(indices, scores), strict=True))
         return [results[index] for index in range(len(queries))]

@@ -1,12 +1,13 @@
 """A chat endpoint: messages in, the text of the reply out, over HTTP.
 
 The wire form is that of OpenAI's chat completions, which vLLM, llama.cpp, Ollama and most hosted
-models speak as well. Three things can go wrong:
+models speak as well. Four things can go wrong:
 
 - An attempt gives no answer: 429, 5xx, a time-out, a lost connection. It is made again, later each
   time (exponential back-off with jitter, at least what `Retry-After` says), up to the number of
   `retries` and the time of the call.
 - An answer is no reply (`endpoint_protocol.REFUSALS`): that is one refused reply.
+- The server takes no tools. It is then asked without them, from there on.
 - Nothing can come of it: a wrong key or address. That ends all calls, with a remedy.
 
 Every attempt is a call of the budget; the tokens that the server counts are of another. The key is
@@ -96,10 +97,19 @@ class EndpointSettings:
     max_tokens: int | None = None
     constrain: Constrain | None = None
     """The form in which the server takes choices and schemas; None sends none."""
+    enable_thinking: bool | None = None
+    """Whether the chat template has the model think by itself before each reply, as that of Qwen3
+    does (`chat_template_kwargs` of vLLM and SGLang). None leaves it to the server."""
     addresses: frozenset[str] = frozenset()
     """The addresses that files may name, such as a game's `train:` or the recipe of a run."""
+    tools: bool = True
+    """Whether chats that begin with a list of tools are sent as such."""
     kept: int = 4096
     """Replies to requests that are kept, so that the same request is asked once."""
+
+
+class ToolsRefused(EndpointError):
+    """A server that takes no tools."""
 
 
 class Endpoint:
@@ -132,7 +142,15 @@ class Endpoint:
         self._parsing = threading.Lock()
         self._has_answered = False
         """Whether an answer came in the form of chat completions."""
+        self.takes_tools = self.settings.tools
+        """Whether tools may be sent: no answer has refused them."""
         self._jitter = random.Random(0)
+
+    @property
+    def _template(self) -> Body:
+        """The part of a body that is for the chat template."""
+        think = self.settings.enable_thinking
+        return {} if think is None else {"chat_template_kwargs": {"enable_thinking": think}}
 
     @property
     def calls(self) -> int:
@@ -155,7 +173,10 @@ class Endpoint:
         ended a reply leaves it out of the text. Raises as `replies`, and ValueError for requests
         that are given in tokens.
         """
-        bodies = [body_of(request, self.model, self.settings.constrain) for request in requests]
+        bodies = [
+            {**body_of(request, self.model, self.settings.constrain), **self._template}
+            for request in requests
+        ]
         todo: list[Body] = []
         for body in bodies:
             if self._cache.find(body) is None and body not in todo:
@@ -233,6 +254,7 @@ class Endpoint:
         body: Body = {
             "model": self.model,
             "messages": [{"role": role, "content": text} for role, text in messages],
+            **self._template,
         }
         if self.settings.temperature is not None:
             body["temperature"] = self.settings.temperature
@@ -292,6 +314,13 @@ class Endpoint:
                 f"{self.url} cannot be asked: the call is no valid HTTP",
                 "see that the address and the key are right",
             ) from None
+        if "tools" in body and _refuses_tools(received):
+            if self.takes_tools:  # once, of several calls under way
+                self.takes_tools = False
+                self.budget.refuse("tools")
+            raise ToolsRefused(
+                f"{self.url} takes no tools: {self._error_text(received)}", "ask without them"
+            )
         if received.status in PASSING or received.status >= 500:
             return Missed(self._error_text(received), _retry_after(received))
         if received.status != 200:
@@ -355,6 +384,15 @@ class Endpoint:
         longest = self.settings.first_wait * float(2**attempt)
         own = min(longest * self._jitter.uniform(0.5, 1.0), LONGEST_WAIT)
         return min(max(own, least), threading.TIMEOUT_MAX)
+
+
+def _refuses_tools(received: Received) -> bool:
+    """Whether a server may refuse a call for its tools: it finds the call wrong, or speaks of tools
+    in whatever error it gives."""
+    if received.status in (400, 422):
+        return True
+    lasting = received.status >= 400 and received.status not in PASSING
+    return lasting and b"tool" in received.body.lower()
 
 
 def _has_failed(future: Future[Answer]) -> bool:

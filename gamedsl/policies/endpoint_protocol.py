@@ -9,9 +9,11 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
+from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Finish, Generated, Request
+from gamedsl.prompting.tool_calls import TAGGED
 from gamedsl.storage.cache import CacheRefused, own_folder, read_entry, write_entry
 
 Body = dict[str, Any]
@@ -23,6 +25,8 @@ CONSTRAIN: tuple[Constrain, ...] = get_args(Constrain)
 
 LARGEST_BODY = 4 * 2**20
 """Bytes of an answer's body, as sent and after decompression."""
+MOST_CALLS = 8
+"""Calls of tools in one answer."""
 LONGEST_TEXT = 200_000
 """Characters of a reply."""
 MOST_TOKENS = 10**9
@@ -41,6 +45,8 @@ REFUSALS: dict[str, str] = {
     "form": "it is no chat completion",
     "choices": "it has not exactly one choice",
     "content": "its content is no text",
+    "calls": "its tool calls are none",
+    "tools": "it takes no tools, which its prompts then tell",
     "length": f"its text has more than {LONGEST_TEXT:,} characters",
 }
 """The reasons why an answer with status 200 is no reply, each with a description of the answer.
@@ -73,9 +79,10 @@ def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
     continues it, in vLLM's way. Raises ValueError for a request given in tokens."""
     if request.prefix or not all(isinstance(turn, str) for _, turn in request.messages):
         raise ValueError("an endpoint takes texts, not tokens")
+    chat, tools = _with_calls(cast("Sequence[Message]", request.messages))
     body: Body = {
         "model": model,
-        "messages": [{"role": role, "content": text} for role, text in request.messages],
+        "messages": chat,
         "max_tokens": request.max_tokens,
         "temperature": request.temperature,
         "seed": request.seed,
@@ -84,7 +91,30 @@ def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
         body |= {"add_generation_prompt": False, "continue_final_message": True}
     if request.stop:
         body["stop"] = list(request.stop)
+    if tools is not None:
+        choice = "required" if request.must_call else "auto"
+        return {**body, "tools": tools, "tool_choice": choice, "parallel_tool_calls": False}
     return {**body, **_constraint(request, constrain)}
+
+
+def _with_calls(messages: Sequence[Message]) -> tuple[list[Body], Any]:
+    """Returns a chat as it is sent, and the list of tools, if there is one. What came of a call
+    names the call by its id."""
+    chat: list[Body] = []
+    tools = None
+    for number, (role, text) in enumerate(messages):
+        if role == "tools":
+            tools = json.loads(text)
+        elif role == "tool":
+            call = TAGGED.read(chat[-1]["content"])
+            id = f"call_{number}"
+            function = {"name": call["name"], "arguments": json.dumps(call["arguments"])}
+            calls = [{"id": id, "type": "function", "function": function}]
+            chat[-1] = {"role": "assistant", "content": None, "tool_calls": calls}
+            chat.append({"role": "tool", "tool_call_id": id, "content": text})
+        else:
+            chat.append({"role": role, "content": text})
+    return chat, tools
 
 
 def _constraint(request: Request, constrain: Constrain | None) -> Body:
@@ -103,7 +133,7 @@ def _constraint(request: Request, constrain: Constrain | None) -> Body:
 
 def read_answer(data: Any, stop: Sequence[str] = ()) -> Answer:
     """Returns the reply in an answer, as JSON data. A stop string is put back where the server says
-    which of them it was. Raises AnswerRefused."""
+    which of them it was; calls of tools follow the text, in tags. Raises AnswerRefused."""
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list):
         raise AnswerRefused("form")
@@ -113,15 +143,39 @@ def read_answer(data: Any, stop: Sequence[str] = ()) -> Answer:
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(message, dict):
         raise AnswerRefused("form")
-    text = message.get("content")
+    text, calls = message.get("content"), message.get("tool_calls")
+    if calls:
+        text = "" if text is None else text
     if not isinstance(text, str):
         raise AnswerRefused("content")
+    if calls:
+        text = "\n".join((*([text] if text else []), *_called(calls)))
     if choice.get("stop_reason") in stop and not text.endswith(choice["stop_reason"]):
         text += choice["stop_reason"]
     if len(text) > LONGEST_TEXT:
         raise AnswerRefused("length")
     cut = choice.get("finish_reason") == "length"
     return Answer(text, "length" if cut else "stop", used_in(data, "completion_tokens"))
+
+
+def _called(calls: Any) -> list[str]:
+    """Returns calls as a reply writes them. Their arguments stand as the model wrote them: the game
+    reads them as it reads those of any reply. Raises AnswerRefused."""
+    if not isinstance(calls, list) or len(calls) > MOST_CALLS:
+        raise AnswerRefused("calls")
+    found = []
+    for call in calls:
+        function = call.get("function") if isinstance(call, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        arguments = function.get("arguments") if isinstance(function, dict) else None
+        if isinstance(arguments, dict):  # Ollama's own form
+            arguments = json.dumps(arguments, ensure_ascii=False)
+        if not isinstance(name, str) or not isinstance(arguments, str):
+            raise AnswerRefused("calls")
+        name = json.dumps(name, ensure_ascii=False)
+        called = f'{{"name": {name}, "arguments": {arguments.strip() or "{}"}}}'
+        found.append(f"{TAGGED.before}{called}{TAGGED.after}")
+    return found
 
 
 def used_in(data: Any, what: str = "total_tokens") -> int:

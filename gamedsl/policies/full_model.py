@@ -20,7 +20,7 @@ import torch
 from torch import nn
 
 from gamedsl.policies.activations import Activations, Recompute
-from gamedsl.policies.base import Notify, Query, silent
+from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.chat import HFTokenizer
 from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
 from gamedsl.policies.cost import ModelSize, active_weights
@@ -271,12 +271,12 @@ class FullPolicy(ChunkedPolicy):
     def _copy(self, adapter: str) -> Any:
         return self._guests[adapter] if adapter in self._guests else self._models[adapter]
 
-    def _scored(self, queries: Sequence[Query]) -> Iterator[Scored]:
+    def _scored(self, items: Sequence[AdapterQuery]) -> Iterator[Scored]:
         for name in (*self.adapters, *self.guests):
-            mine = [index for index, query in enumerate(queries) if query.adapter == name]
-            items = [(name, self.encode(queries[index])) for index in mine]
-            for chunk in chunks(items, self._max_tokens):
-                scores = self._log_pi(self._copy(name), [items[index] for index in chunk])
+            mine = [index for index, (adapter, _) in enumerate(items) if adapter == name]
+            own = [items[index] for index in mine]
+            for chunk in chunks(own, self._max_tokens):
+                scores = self._log_pi(self._copy(name), [own[index] for index in chunk])
                 yield [mine[index] for index in chunk], scores
 
     def _log_pi(self, model: Any, items: list[AdapterQuery]) -> list[torch.Tensor]:
@@ -289,5 +289,6 @@ class FullPolicy(ChunkedPolicy):
                 use_cache=False,
             )
         hidden_RD = output.last_hidden_state[0, tree.row_R.to(self.device)]
+        self._keep(items, hidden_RD, tree.plan)
         logits_RV = model.get_output_embeddings()(hidden_RD).float()
         return tree.plan.log_pi(scaled_logits(logits_RV, model.config.get_text_config()))

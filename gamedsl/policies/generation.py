@@ -46,6 +46,9 @@ class Request:
     choices: tuple[str, ...] = ()
     """Texts one of which the reply must be; labels as those of a `Query`."""
     seed: int = 0
+    must_call: bool = True
+    """Of a chat that begins with a list of tools: whether a reply is a call and nothing else, where
+    an endpoint can see to it."""
     prefix: Ids = ()
     """Ids that the reply goes on from, such as those of a thought that was closed; they count as
     part of the prompt. With `choices` or `schema`, these constrain what comes after."""

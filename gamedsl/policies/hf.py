@@ -132,6 +132,7 @@ class HFPolicy(ChunkedPolicy):
             max_tokens=max_tokens,
             kv_bytes=self.kv_bytes,
             can_pack=lambda: self.packing == "packed",
+            trunk=self._trunk,
         )
 
     def _activations_of(
@@ -260,8 +261,7 @@ class HFPolicy(ChunkedPolicy):
                 hidden_BSD.sum(), self.parameters(self.adapters[0]), allow_unused=True
             )
 
-    def _scored(self, queries: Sequence[Query]) -> Iterator[Scored]:
-        items = [(query.adapter, self.encode(query)) for query in queries]
+    def _scored(self, items: Sequence[AdapterQuery]) -> Iterator[Scored]:
         for indices in chunks(items, self._max_tokens, self.most_rows):
             yield indices, self._log_pi([items[index] for index in indices])
 
@@ -272,10 +272,16 @@ class HFPolicy(ChunkedPolicy):
         return self._log_pi_packed(items)
 
     def _log_pi_packed(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
-        logits_RV, plan = self._packed_logits(items)
-        return plan.log_pi(logits_RV)
+        hidden_RD, plan = self._packed_hidden(items)
+        self._keep(items, hidden_RD, plan)
+        return plan.log_pi(self._network.head(hidden_RD))
 
     def _packed_logits(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
+        hidden_RD, plan = self._packed_hidden(items)
+        return self._network.head(hidden_RD), plan
+
+    def _packed_hidden(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
+        """Final hidden states [R, D] of a packed pass, and how its rows are scored."""
         tree = pack(items)
         position_BS = tree.depth_N[None].to(self.device)
         if self._network.is_cut:
@@ -284,12 +290,13 @@ class HFPolicy(ChunkedPolicy):
             start = tree.token_N[None].to(self.device)
         with self._adapters.router.route(tree.segments):
             hidden_BSD = self._network.crown(start, tree, position_BS)
-        hidden_RD = hidden_BSD[0, tree.row_R.to(self.device)]
-        return self._network.head(hidden_RD), tree.plan
+        return hidden_BSD[0, tree.row_R.to(self.device)], tree.plan
 
     def _log_pi_padded(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
-        logits_RV, plan = self._padded_logits(items)
-        return plan.log_pi(logits_RV)
+        rows = pad(items)
+        hidden_RD = self._padded_hidden(rows).flatten(0, 1)[rows.row_R.to(self.device)]
+        self._keep(items, hidden_RD, rows.plan)
+        return rows.plan.log_pi(self._network.head(hidden_RD))
 
     def _padded_logits(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
         rows = pad(items)

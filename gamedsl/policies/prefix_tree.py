@@ -8,7 +8,7 @@ Prompts of one game share the rules, and labels of one decision share the prompt
 - a token that is only ever predicted (the last one of a label) is no node.
 
 Shape letters: N nodes, R nodes whose next-token distribution is needed, T scored tokens (one for
-each token of each label), L labels of all queries together.
+each token of each label), L labels of all queries together, Q queries.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 
 from gamedsl.policies.base import Encoded
@@ -40,6 +41,13 @@ class ScorePlan:
     token_T: torch.Tensor  # the token predicted there
     label_T: torch.Tensor  # index into the L labels
     labels_per_query: tuple[int, ...]
+
+    @property
+    def prompt_row_Q(self) -> torch.Tensor:
+        """Per query the index into the R selected nodes of the end of its prompt."""
+        first_L = np.unique(self.label_T.numpy(), return_index=True)[1]
+        starts_Q = np.cumsum((0, *self.labels_per_query))[:-1]
+        return self.row_T[torch.from_numpy(first_L[starts_Q])]
 
     def log_pi(self, logits_RV: torch.Tensor) -> list[torch.Tensor]:
         """Per query log pi [number of labels], float32, normalised over its labels.

@@ -23,6 +23,7 @@ from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.prefill import PASS_COST, segments
 from gamedsl.policies.prefix_tree import TreeBuilder, common_prefix
+from gamedsl.policies.trunk import TrunkCache
 
 HEAD_ELEMENTS = 2**25  # float32 logits at a time: 128 MiB
 
@@ -48,9 +49,11 @@ class TokenRows:
         *,
         max_tokens: int,
         can_pack: Callable[[], bool],
+        trunk: TrunkCache | None = None,
     ) -> None:
-        """max_tokens: of one pass, padding included; a row that is longer has one of its own."""
-        self._network, self._router = network, router
+        """max_tokens: of one pass, padding included; a row that is longer has one of its own.
+        trunk: of a network that may be cut, what the layers below the cut give."""
+        self._network, self._router, self._trunk = network, router, trunk
         self._max_tokens, self._can_pack = max_tokens, can_pack
         self._weights: int = sum(p.numel() for layer in network.layers for p in layer.parameters())
         self._width = len(network.layers) * int(network.config.hidden_size)
@@ -156,10 +159,15 @@ class TokenRows:
         self, builder: TreeBuilder, rows: Sequence[TokenRow], paths: Sequence[list[int]]
     ) -> tuple[torch.Tensor, _Plan]:
         tree, device = builder.finish(), self._network.device
+        position_1N = tree.depth_N[None].to(device)
+        token_1N, start_1ND = tree.token_N[None].to(device), None
+        if self._trunk is not None and self._network.is_cut:
+            start_1ND = self._trunk.states(tree)[None]
         with self._router.route(tree.segments):
-            hidden_1ND = self._network.whole(
-                tree.token_N[None].to(device), tree, tree.depth_N[None].to(device)
-            )
+            if start_1ND is None:
+                hidden_1ND = self._network.whole(token_1N, tree, position_1N)
+            else:
+                hidden_1ND = self._network.crown(start_1ND, tree, position_1N)
         return hidden_1ND[0], _plan(rows, paths, device)
 
     def _run_padded(self, rows: Sequence[TokenRow], longest: int) -> tuple[torch.Tensor, _Plan]:

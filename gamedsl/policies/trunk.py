@@ -15,7 +15,7 @@ import torch
 
 from gamedsl.policies.base import Encoded
 from gamedsl.policies.network import Network
-from gamedsl.policies.prefix_tree import Tree, chunks, pack
+from gamedsl.policies.prefix_tree import Nodes, chunks, pack
 
 _ROOT = -1
 
@@ -40,7 +40,7 @@ class TrunkCache:
     def __len__(self) -> int:
         return len(self._id_of)
 
-    def states(self, tree: Tree) -> torch.Tensor:
+    def states(self, tree: Nodes) -> torch.Tensor:
         """The tree's hidden states [N, D] at the cut; computes those not kept."""
         missing, count = self._missing(tree)
         if len(self) + count > self._limit:
@@ -54,14 +54,14 @@ class TrunkCache:
         ids_N = torch.tensor(list(self._ids(tree)), device=self._state_CD.device)
         return self._state_CD[ids_N]
 
-    def _ids(self, tree: Tree) -> Iterator[int]:
+    def _ids(self, tree: Nodes) -> Iterator[int]:
         path: list[int] = []
         for token, depth in zip(tree.token_N.tolist(), tree.depth_N.tolist(), strict=True):
             del path[depth:]
             path.append(self._id_of[path[-1] if path else _ROOT, token])
             yield path[-1]
 
-    def _missing(self, tree: Tree) -> tuple[list[tuple[int, ...]], int]:
+    def _missing(self, tree: Nodes) -> tuple[list[tuple[int, ...]], int]:
         """Token sequences, root to leaf, of the branches with a prefix that is not kept, and how
         many such prefixes there are."""
         tokens: list[int] = []
@@ -89,13 +89,13 @@ class TrunkCache:
             self._keep(tree, self._run(tree))
 
     @torch.no_grad()
-    def _run(self, tree: Tree) -> torch.Tensor:
+    def _run(self, tree: Nodes) -> torch.Tensor:
         """The trunk's output [N, D] for a tree."""
         device = self._network.device
         token_BS, depth_BS = tree.token_N[None].to(device), tree.depth_N[None].to(device)
         return self._network.trunk(token_BS, tree, depth_BS)[0]
 
-    def _keep(self, tree: Tree, hidden_ND: torch.Tensor) -> None:
+    def _keep(self, tree: Nodes, hidden_ND: torch.Tensor) -> None:
         path: list[int] = []
         new: list[int] = []
         for node, (token, depth) in enumerate(

@@ -25,14 +25,14 @@ import torch
 from torch import nn
 from torch.nn.functional import embedding_bag, gelu
 
-from gamedsl.policies.base import Encoded, Message, Query
+from gamedsl.policies.base import Encoded, Message, Prompt, Query
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import WORDS
 from gamedsl.policies.tabular import Characters, are_keys
 from gamedsl.policies.tensor_files import read_tensors, write_tensors
 
 NAME = WORDS
-WORD_ROWS, LABEL_ROWS = 2048, 512
+WORD_ROWS, LABEL_ROWS = 2048, 1024
 WIDTH = 256
 _FILE = "words.safetensors"
 _KEYS = "word_keys", "label_keys"
@@ -89,6 +89,12 @@ class WordsPolicy:
         torch.autograd.backward((torch.cat(scores) * torch.cat(list(weights))).sum())
         return [score.detach() for score in scores]
 
+    @torch.no_grad()
+    def states(self, prompts: Sequence[Prompt]) -> torch.Tensor:
+        """See `HiddenStates`; the ids of a prompt are those of `encode`."""
+        rows = [self._nets[name].hidden_of([Encoded(ids, ())])[0] for name, ids in prompts]
+        return torch.stack(rows)
+
     def parameters(self, adapter: str | None = None) -> list[nn.Parameter]:
         names = self.adapters if adapter is None else (adapter,)
         return [tensor for name in names for tensor in self._nets[name].parameters()]
@@ -102,14 +108,22 @@ class WordsPolicy:
         return state
 
     def load_adapter_state(self, adapter: str, state: dict[str, torch.Tensor]) -> None:
+        """Takes over the weights of `adapter_state`. The labels may be fewer than this network's:
+        it then has as many from now on, as those of version 0.1.0 have 512."""
         net = self._nets[adapter]
+        shapes = {name: tensor.shape for name, tensor in state.items() if name not in _KEYS}
         own = {name: tensor.shape for name, tensor in net.named_parameters()}
-        if own != {name: tensor.shape for name, tensor in state.items() if name not in _KEYS}:
+        labels = own.pop("labels")
+        found = shapes.pop("labels", torch.Size())
+        if own != shapes or found[1:] != labels[1:] or found[0] > labels[0]:
             raise ValueError("not the weights of a network of this size")
-        for key, rows in zip(_KEYS, net.sizes, strict=True):
+        sizes = (net.sizes[0], found[0])
+        for key, rows in zip(_KEYS, sizes, strict=True):
             if key not in state or not are_keys(state[key], rows):
                 raise ValueError("not the words of a network of this size")
+        net.sizes = sizes
         with torch.no_grad():
+            net.labels.data = torch.empty_like(state["labels"])  # an optimiser keeps its parameter
             for name, tensor in net.named_parameters():
                 tensor.copy_(state[name])
         net.rows = tuple(
@@ -151,15 +165,18 @@ class _Net(nn.Module):
             )
         return row
 
+    def hidden_of(self, encoded: Sequence[Encoded]) -> torch.Tensor:
+        """Returns what the two layers make of each prompt, [B, D]."""
+        starts_B = torch.tensor([0, *(len(one.prompt) for one in encoded[:-1])]).cumsum(0)
+        word_T = torch.tensor([word for one in encoded for word in one.prompt])
+        read_BD = gelu(embedding_bag(word_T, self.words, starts_B, mode="sum"))
+        return gelu(read_BD @ self.hidden + self.bias)
+
     def log_pi(self, encoded: Sequence[Encoded]) -> list[torch.Tensor]:
         """Per query log pi [labels]."""
         sizes = [len(one.labels) for one in encoded]
-        starts_B = torch.tensor([0, *(len(one.prompt) for one in encoded[:-1])]).cumsum(0)
-        word_T = torch.tensor([word for one in encoded for word in one.prompt])
         label_L = torch.tensor([label for one in encoded for (label,) in one.labels])
-        read_BD = gelu(embedding_bag(word_T, self.words, starts_B, mode="sum"))
-        hidden_BD = gelu(read_BD @ self.hidden + self.bias)
-        hidden_LD = hidden_BD.repeat_interleave(torch.tensor(sizes), dim=0)
+        hidden_LD = self.hidden_of(encoded).repeat_interleave(torch.tensor(sizes), dim=0)
         score_L = (hidden_LD * self.labels[label_L]).sum(dim=1)
         return [score.log_softmax(dim=0) for score in score_L.split_with_sizes(sizes)]
 

@@ -23,6 +23,7 @@ from gamedsl.policies.kv_room import bytes_per_token
 from gamedsl.policies.lora import Router
 from gamedsl.policies.network import Network
 from gamedsl.policies.token_rows import TokenRows
+from gamedsl.policies.trunk import TrunkCache
 
 _PREFILL_TOKENS = 2048
 
@@ -50,8 +51,10 @@ class Writer:
         max_tokens: int,
         kv_bytes: int,
         can_pack: Callable[[], bool],
+        trunk: TrunkCache | None = None,
     ) -> None:
-        """max_tokens: of one training pass. can_pack: whether the network takes packed trees."""
+        """max_tokens: of one training pass. can_pack: whether the network takes packed trees.
+        trunk: see `token_rows`."""
 
         def version(adapter: str) -> int:
             """Grows whenever a tensor of the adapter is written to in place."""
@@ -68,7 +71,9 @@ class Writer:
             kept_tokens=max(1, kv_bytes // token_bytes),
             max_tokens=_PREFILL_TOKENS,
         )
-        self._rows = TokenRows(network, adapters.router, max_tokens=max_tokens, can_pack=can_pack)
+        self._rows = TokenRows(
+            network, adapters.router, max_tokens=max_tokens, can_pack=can_pack, trunk=trunk
+        )
 
     @property
     def longest(self) -> int | float:

@@ -768,7 +768,7 @@ def _leveled(text: str) -> tuple[str, int]:
 
 def _single_reads(ir: GameIR) -> frozenset[str]:
     """Returns the names without parameters that a protocol brings and that are read once."""
-    parts = (ir.turns, ir.lets, ir.payoffs, ir.end, ir.scores)
+    parts = (ir.turns, ir.lets, ir.payoffs, ir.end, ir.scores, ir.referee_payoffs)
     calls = [expr for expr in expressions_in(parts) if isinstance(expr, LetCall | LetMap)]
     read = Counter(expr.name for expr in calls)
     mapped = {expr.name for expr in calls if isinstance(expr, LetMap)}

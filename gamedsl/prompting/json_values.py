@@ -289,14 +289,21 @@ def quoted(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
-def dumps(value: Any, fraction: Callable[[Fraction], str]) -> str:
+def dumps(
+    value: Any, fraction: Callable[[Fraction], str], *, spaced: bool = False
+) -> str:  # fmt: skip
     """Returns the shortest text of a JSON value, keys in their order; `fraction` writes numbers
-    that are not whole."""
+    that are not whole. `spaced` has a space after each comma and colon, as Python and chat
+    templates write JSON."""
+    comma, colon = (", ", ": ") if spaced else (",", ":")
+
+    def text(part: Any) -> str:
+        return dumps(part, fraction, spaced=spaced)
+
     if isinstance(value, dict):
-        pairs = (f"{dumps(k, fraction)}:{dumps(v, fraction)}" for k, v in value.items())
-        return "{" + ",".join(pairs) + "}"
+        return "{" + comma.join(f"{text(k)}{colon}{text(v)}" for k, v in value.items()) + "}"
     if isinstance(value, list):
-        return "[" + ",".join(dumps(item, fraction) for item in value) + "]"
+        return "[" + comma.join(map(text, value)) + "]"
     if isinstance(value, Fraction):
         return fraction(value)
     return json.dumps(value, ensure_ascii=False)

@@ -55,6 +55,13 @@ from gamedsl.prompting.templates import (
     template_for,
     variables_before,
 )
+from gamedsl.prompting.tool_calls import (
+    TAGGED,
+    CallSyntax,
+    option_tools,
+    tools_as_text,
+    tools_for,
+)
 from gamedsl.prompting.value_text import titled
 from gamedsl.prompting.visibility import (
     field_texts,
@@ -64,7 +71,9 @@ from gamedsl.prompting.visibility import (
 )
 from gamedsl.prompting.windows import Windows
 
-Messages = tuple[tuple[Literal["system", "user", "assistant"], str], ...]
+Messages = tuple[tuple[Literal["tools", "system", "user", "assistant", "tool"], str], ...]
+"""Messages by chat role. Where a chat template or an interface has tools, the first message lists
+them as JSON, and what came of a call is said by `tool`."""
 
 Counts = tuple[tuple[str, int], ...]
 """Loops around a step by the names of their counts, with the numbers of their passes."""
@@ -111,10 +120,12 @@ class Prompter:
 
     def __init__(
         self, ir: GameIR, shown: Callable[[], ViewCode] = dict,
-        budget: RenderingBudget | None = None,
+        budget: RenderingBudget | None = None, syntax: CallSyntax | None = None,
     ) -> None:  # fmt: skip
-        """`shown` as of `DeclaredViews`; `budget` bounds all renderings together."""
+        """`shown` as of `DeclaredViews`; `budget` bounds all renderings together. `syntax` is that
+        of models whose chat templates list tools."""
         self.ir = ir
+        self.syntax = syntax
         self._budget = budget
         self.shown_role = role_names(ir)
         self._steps = {step.id: step for step in walk_steps(ir.turns) if isinstance(step, Binding)}
@@ -132,6 +143,11 @@ class Prompter:
         """The parts that are the same for a seat in every prompt with the same labels."""
         self._named: dict[tuple[Event, LabelBook], tuple[str, str, str]] = {}
         """What templates are told of an event: see `_names`."""
+        self._closed_forms: dict[str, str] = {}
+        """How each role answers closed decisions."""
+        self._tool_lists: dict[str, Messages] = {}
+        self._written: dict[str, str] = {}
+        """The replies that give labels."""
         self._constants: tuple[LabelBook, dict[str, Any]] | None = None
         """The constants of the game in the labels of the last prompt."""
 
@@ -166,7 +182,7 @@ class Prompter:
             rules, form, *rest = self._parts(seat, step, legal, book, seen, view, told, counts)
             between = "\n" if "\n" in rules.text else " "
             system = between.join(part.text for part in (rules, form) if part.text)
-            made: Messages = (("system", system), ("user", _joined(rest)))
+            made: Messages = (*self._tools(seat), ("system", system), ("user", _joined(rest)))
             self._remember(place, made, made)
             return made
         return known
@@ -180,7 +196,8 @@ class Prompter:
         leaves out."""
         if not before:
             new = self._first_message(seat, step, legal, book, seen, left_out, counts)
-            return (("system", self._rules(seat, book).text), ("user", _joined(new)))
+            system = self._rules(seat, book).text
+            return (*self._tools(seat), ("system", system), ("user", _joined(new)))
         *earlier, last = before
         told_form = any(turn.step == step.id for turn in before)
         place = (seat, last.step, last.legal, book, seen[: last.told], before, left_out)
@@ -194,7 +211,23 @@ class Prompter:
             known = (*known, ("assistant", self.reply(asked, seat, last.name, book)))
             self._remember(place, known, known[-2:])
         new = self._new_message(seat, step, legal, book, seen, last.told, counts, told_form)
-        return (*known, ("user", _joined(new)))
+        called = self._is_call(self._choice_step(last.step)) and last.name != SILENCE
+        return (*known, ("tool" if called else "user", _joined(new)))
+
+    def _is_call(self, step: Choose) -> bool:
+        """Whether a decision is answered by a call of a tool that the chat template lists."""
+        kind = self.ir.respond.kind if step.said is None else step.said.form
+        return self.syntax is not None and kind == "tool"
+
+    def _tools(self, seat: str) -> Messages:
+        """Returns the list of a seat's tools, where its chat template has a place for one."""
+        if self.syntax is None:
+            return ()
+        role = self.ir.role_of[seat]
+        if role not in self._tool_lists:
+            tools = tools_for(self.ir, role)
+            self._tool_lists[role] = (("tools", tools_as_text(tools)),) if tools else ()
+        return self._tool_lists[role]
 
     def _remember(self, place: tuple[object, ...], known: Messages, new: Messages) -> None:
         """Keeps the messages of a place, of which `new` are in no other entry."""
@@ -245,8 +278,16 @@ class Prompter:
         if name == SILENCE:
             return "…"
         if step.said is None:
-            return write_choice(book.label(name), self.ir.respond)
-        return write_open_reply(name, step.said, step.reply_type(seat), self.ir.seats)
+            return self.write(book.label(name))
+        return write_open_reply(name, step.said, step.reply_type(seat), self.ir.seats, self.syntax)
+
+    def write(self, label: str) -> str:
+        """Returns the reply to a closed decision that gives a label, without a thought."""
+        calls, syntax = self.ir.option_calls, self.syntax or TAGGED
+        return _made_once(
+            self._written, _CACHED_EVENTS, label,
+            lambda: write_choice(label, self.ir.respond, None, calls, syntax),
+        )  # fmt: skip
 
     def parts(
         self,
@@ -324,11 +365,18 @@ class Prompter:
         """Returns the instruction on how to answer. It follows the rules, whoever wrote them, since
         it is the same for all but where nobody says anything to itself. `again` says whether the
         chat has it already: a list of tools is not told twice."""
+        native = self._is_call(step)
         if step.said is None:
-            return Part("form", instruction(self.ir.respond), None)
-        if again and step.said.form == "tool":
+            text = _made_once(
+                self._closed_forms, _CACHED_PARTS, self.ir.role_of[seat],
+                lambda: instruction(
+                    self.ir.respond, option_tools(self.ir, self.ir.role_of[seat]), native=native
+                ),
+            )  # fmt: skip
+            return Part("form", text, None)
+        if again and step.said.form == "tool" and not native:
             return Part("form", tools_again(step), None)
-        return Part("form", form_of(step, seat, self.ir.seats), None)
+        return Part("form", form_of(step, seat, self.ir.seats, native=native), None)
 
     def rules(self, seat: str, book: LabelBook) -> str:
         """Returns the rules as the prompts of a seat state them. Raises RenderError."""

@@ -21,12 +21,13 @@ order and no spaces; a number that is not whole is a string there, `"1/3"`. Alwa
 
 from __future__ import annotations
 
-import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
+from gamedsl.ir.option_calls import OptionCall
 from gamedsl.ir.program import Said
 from gamedsl.ir.replies import Form
 from gamedsl.ir.types import Option, Record, TextOrRecord, Type, plain, text_or_record
@@ -43,6 +44,14 @@ from gamedsl.prompting.json_values import (
     quoted,
 )
 from gamedsl.prompting.labels import LabelBook
+from gamedsl.prompting.tool_calls import (
+    CALL_TAG,
+    NO_CALLS,
+    TAGGED,
+    CallSyntax,
+    label_of_call,
+    parts_of_call,
+)
 
 REASONS: dict[str, str] = {
     "empty": "there is nothing in it",
@@ -96,14 +105,18 @@ OPEN, CLOSE = "<think>", "</think>"
 """The tags of a thought."""
 
 
-def write_choice(label: str, form: Form, thought: str | None = None) -> str:
+def write_choice(
+    label: str, form: Form, thought: str | None = None,
+    calls: Mapping[str, OptionCall] = NO_CALLS, syntax: CallSyntax = TAGGED,
+) -> str:  # fmt: skip
     """Returns the reply that gives a label, after a thought if there is one: `read_choice` reads it
-    as that label and as nothing else. Raises ValueError where the form cannot hold the label or the
+    as that label and as nothing else. `calls` are the labels that are calls of typed tools, as
+    `GameIR.option_calls` has them. Raises ValueError where the form cannot hold the label or the
     thought."""
-    reply = _written(label, form.kind)
+    reply = _written(label, form.kind, calls, syntax)
     if thought is not None:
         reply = f"{OPEN}\n{thought}\n{CLOSE}\n{reply}"
-    if label_in(reply, form) != label:
+    if label_in(reply, form, calls) != label:
         raise ValueError(f"{quoted(reply)} does not give {quoted(label)} in this form")
     return reply
 
@@ -137,27 +150,30 @@ def split_thought(text: str) -> tuple[str | None, str] | ParseFailure:
 
 
 def read_choice(
-    text: str, form: Form, legal: tuple[str, ...], book: LabelBook
-) -> str | ParseFailure:
+    text: str, form: Form, legal: tuple[str, ...], book: LabelBook,
+    calls: Mapping[str, OptionCall] = NO_CALLS,
+) -> str | ParseFailure:  # fmt: skip
     """Returns the canonical name that a reply of this form names, or why it names none. Any text is
-    accepted. The label in it counts as in `read_label`: letter for letter."""
-    label = label_in(text, form)
+    accepted. The label in it counts as in `read_label`: letter for letter. `calls` as in
+    `write_choice`."""
+    label = label_in(text, form, calls)
     if isinstance(label, ParseFailure):
         return label
     read = read_label(label, legal, book)
     return ParseFailure(read.reason, text) if isinstance(read, ParseFailure) else read
 
 
-def _written(label: str, kind: str) -> str:
+def _written(
+    label: str, kind: str, calls: Mapping[str, OptionCall] = NO_CALLS, syntax: CallSyntax = TAGGED
+) -> str:
     if kind == "tag":
         return f"<answer>{label}</answer>"
-    if kind == "tool":
-        call = {"name": "choose", "arguments": {"option": label}}
-        return f"<tool_call>{json.dumps(call, ensure_ascii=False)}</tool_call>"
-    return label
+    return syntax.write_option(label, calls) if kind == "tool" else label
 
 
-def label_in(text: str, form: Form) -> str | ParseFailure:
+def label_in(
+    text: str, form: Form, calls: Mapping[str, OptionCall] = NO_CALLS
+) -> str | ParseFailure:
     """Returns the text in the place of the label, without whitespace around it, or why there is
     none."""
     if len(text) > LONGEST:
@@ -175,7 +191,7 @@ def label_in(text: str, form: Form) -> str | ParseFailure:
     try:
         if form.kind == "tag":
             return _between(rest, "answer").strip()
-        return _called(_between(rest, "tool_call"))
+        return label_of_call(_call(rest), calls)
     except Fault as fault:
         return ParseFailure(fault.reason, text, fault.detail)
 
@@ -194,21 +210,18 @@ def _between(text: str, tag: str) -> str:
     return text.partition(opening)[2].partition(closing)[0]
 
 
-def _called(text: str) -> str:
-    """Returns the option that a tool call chooses. Raises Fault where it is not the call that is
-    asked for."""
-    call = loads(text)
-    if not isinstance(call, dict) or call.keys() != {"name", "arguments"}:
-        raise Fault("fields", "a call has `name` and `arguments`, and no more")
-    if call["name"] != "choose":
-        raise Fault("value", "the only tool is `choose`")
-    arguments = call["arguments"]
-    if not isinstance(arguments, dict) or arguments.keys() != {"option"}:
-        raise Fault("fields", "`arguments` has `option`, and no more")
-    option = arguments["option"]
-    if not isinstance(option, str):
-        raise Fault("value", "`option` is a text")
-    return option.strip()
+def _call(text: str) -> Any:
+    """Returns the only call of a reply, as JSON data: between tags, or, as Llama 3 writes calls,
+    an object with `parameters` without any. Raises Fault."""
+    try:
+        return loads(_between(text, CALL_TAG))
+    except Fault as fault:
+        if fault.reason != "missing" or '"parameters"' not in text:
+            raise
+    data = loads(find_object(text))
+    if not isinstance(data, dict) or "parameters" not in data:
+        raise Fault("missing")
+    return data
 
 
 @cache
@@ -286,13 +299,18 @@ def open_reply_name(value: Any, said: Said, type: Type, seats: tuple[str, ...]) 
     raise ValueError(f"{quoted(str(value))} is not {type}")
 
 
-def write_open_reply(name: str, said: Said, type: Type, seats: tuple[str, ...]) -> str:
-    """Returns the reply of this canonical name, and no more. Raises ValueError where there is none,
-    or it has a number of endless decimals, which JSON cannot express."""
+def write_open_reply(
+    name: str, said: Said, type: Type, seats: tuple[str, ...], syntax: CallSyntax | None = None
+) -> str:
+    """Returns the reply of this canonical name, and no more; a call without a syntax is its object
+    alone. Raises ValueError where there is none, or it has a number of endless decimals, which JSON
+    cannot express."""
     value = open_reply_value(name, said, type, seats)
     if said.form == "tool":
         place, tool, arguments = called_tool(value, type)
         given = data_of(value[place], arguments, seats)
+        if syntax is not None:
+            return syntax.write(tool, given)
         return dumps({"name": tool, "arguments": given}, decimal)
     if _in_json(value, said):
         return dumps(data_of(value, type, seats), decimal)
@@ -307,12 +325,11 @@ def read_call(data: Any, type: Type, reader: JsonReader) -> Any:
     """Returns the value of a tool call, as JSON data. Raises Fault where it is none."""
     assert isinstance(type, Record)
     tools = {name: plain(of) for name, of in type.fields}
-    if not isinstance(data, dict) or data.keys() != {"name", "arguments"}:
-        raise Fault("fields", "a call has `name` and `arguments`, and no more")
-    if not isinstance(data["name"], str) or data["name"] not in tools:
+    called, arguments = parts_of_call(data)
+    if not isinstance(called, str) or called not in tools:
         raise Fault("value", f"`name` must be {' or '.join(tools)}")
-    given = reader.value(data["arguments"], tools[data["name"]], "arguments")
-    return tuple(given if name == data["name"] else None for name in tools)
+    given = reader.value(arguments, tools[called], "arguments")
+    return tuple(given if name == called else None for name in tools)
 
 
 def called_tool(value: Any, type: Type) -> tuple[int, str, Type]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from json import dumps
-from typing import Literal, assert_never
+from typing import Any, Literal, assert_never
 
 from gamedsl.ir.json_types import fields_of, members_in_json
+from gamedsl.ir.option_calls import CHOOSE, OPTION
 from gamedsl.ir.program import Choose
 from gamedsl.ir.replies import Form
 from gamedsl.ir.types import (
@@ -31,6 +33,7 @@ from gamedsl.ir.types import (
     text_or_record,
 )  # fmt: skip
 from gamedsl.prompting.replies import REASONS, ParseFailure
+from gamedsl.prompting.tool_calls import Tool
 
 QUOTED = 2000
 """Characters of an invalid reply that its author is shown again."""
@@ -47,17 +50,47 @@ ASKED = {
 """The instruction for each form. It has as few words as can be, none of them a label of any style,
 since no action of a masked game may be called by one of them."""
 
+_CALL = "Reply with exactly one of the options, as one of these calls:"
+_FEW = 6
+"""A range of at most so many numbers is listed."""
+
 _THINK = "Before that, think between <think> and </think>, in at most {} tokens."
 
 
-def instruction(form: Form) -> str:
-    """Returns how to answer a closed decision. The text has no name and no label of any game."""
+def instruction(form: Form, tools: Sequence[Tool] = (), *, native: bool = False) -> str:
+    """Returns how to answer a closed decision. The text has no name and no label of any game but
+    those of typed `tools`. `native`: a chat template lists these."""
     asked = ASKED[form.kind]
-    return asked if form.think is None else f"{asked} {_THINK.format(form.think)}"
+    if native:
+        asked = "Call exactly one tool, for one of the options."
+    elif any(tool["name"] != CHOOSE for tool in tools):
+        asked = "\n".join((_CALL, *map(_call_of, tools)))
+    if form.think is None:
+        return asked
+    return f"{asked}{chr(10) if chr(10) in asked else ' '}{_THINK.format(form.think)}"
 
 
-def form_of(step: Choose, seat: str, seats: tuple[str, ...]) -> str:
-    """Returns how a seat answers an open decision."""
+def _call_of(tool: Tool) -> str:
+    """Returns a call of a typed tool, with the values that its arguments may have."""
+    fields = tool["parameters"]["properties"].items()
+    given = ", ".join(f'"{name}": {_values(schema)}' for name, schema in fields)
+    given = f'"{OPTION}": "OPTION"' if tool["name"] == CHOOSE else given
+    return f'<tool_call>{{"name": "{tool["name"]}", "arguments": {{{given}}}}}</tool_call>'
+
+
+def _values(schema: Mapping[str, Any]) -> str:
+    """Returns the values of an argument whose values are listed, or are a range of numbers."""
+    if "enum" in schema:
+        return " or ".join(dumps(value, ensure_ascii=False) for value in schema["enum"])
+    if "minimum" not in schema:
+        return "true or false"
+    least, most = schema["minimum"], schema["maximum"]
+    few = most - least < _FEW
+    return " or ".join(map(str, range(least, most + 1))) if few else f"{least}..{most}"
+
+
+def form_of(step: Choose, seat: str, seats: tuple[str, ...], *, native: bool = False) -> str:
+    """Returns how a seat answers an open decision. `native`: a chat template lists its tools."""
     said = step.said
     assert said is not None
     limit = f"at most {said.max_tokens} tokens"
@@ -65,6 +98,8 @@ def form_of(step: Choose, seat: str, seats: tuple[str, ...]) -> str:
     match said.form:
         case "code":
             return f"Reply with one block of code between lines of ```, {limit}."
+        case "tool" if native:
+            return _native_call(step)
         case "tool":
             return f"Reply with one JSON object that calls a tool, {limit}:\n{_tools(step, seats)}"
         case "json" if isinstance(type, Option):
@@ -89,9 +124,18 @@ def form_of(step: Choose, seat: str, seats: tuple[str, ...]) -> str:
 def tools_again(step: Choose) -> str:
     """Returns how to answer a decision by a tool call, where the chat lists the tools already."""
     assert step.said is not None
+    limit = step.said.max_tokens
+    return f"Reply with one JSON object that calls {_names(step)}, at most {limit} tokens."
+
+
+def _native_call(step: Choose) -> str:
+    assert step.said is not None
+    return f"Call {_names(step)}, at most {step.said.max_tokens} tokens."
+
+
+def _names(step: Choose) -> str:
     assert isinstance(step.type, Record)
-    names = " or ".join(name for name, _ in step.type.fields)
-    return f"Reply with one JSON object that calls {names}, at most {step.said.max_tokens} tokens."
+    return " or ".join(name for name, _ in step.type.fields)
 
 
 def _tools(step: Choose, seats: tuple[str, ...]) -> str:

@@ -160,7 +160,8 @@ class _Writer:
             if isinstance(s, Stage) and _is_one(s.weight)
             for e in walk(s.weight)
         }
-        parts = (ir.turns, ir.lets, ir.payoffs, ir.end, ir.scores, ir.view)
+        paid = (ir.payoffs, ir.scores, ir.referee_payoffs)
+        parts = (ir.turns, ir.lets, ir.end, ir.view, *paid)
         reads = (e for e in expressions_in(parts) if isinstance(e, Read) and id(e) not in trivial)
         self._read = frozenset(e.name for e in reads)
         """The names that some expression reads."""
@@ -181,6 +182,7 @@ class _Writer:
         yield from paid
         for name, amounts in ir.scores:
             yield from self._amounts(f"scores for {named(name)}", amounts)
+        yield from self._amounts("is scored at the end", ir.referee_payoffs)
         yield from self._invalid()
         yield from self._meanings()
 
@@ -193,7 +195,8 @@ class _Writer:
             players += f": {self._seats(ir.seats)}"
         judges = [seat for role in ir.referees for seat in role.seats]
         verb = "acts" if len(judges) == 1 else "act"
-        watched = f" {self._seats(judges)} {verb} too, without pay." if judges else ""
+        unpaid = "" if ir.referee_payoffs else ", without pay"
+        watched = f" {self._seats(judges)} {verb} too{unpaid}." if judges else ""
         if ir.labels.kind == "fixed":
             return f"This is a {players}.{watched}"
         about = f" {ir.about}" if ir.about else ""

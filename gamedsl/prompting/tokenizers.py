@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from gamedsl.ir.hashing import digest
+from gamedsl.prompting.tool_calls import CallSyntax
 
 
 class TokenCounter(Protocol):
@@ -53,6 +54,15 @@ def tokenizer_of(counter: TokenCounter, role: str) -> TokenCounter:
     """Returns the tokenizer of the model that answers for a role, or all tokenizers where no model
     does."""
     return counter.roles.get(role, counter) if isinstance(counter, Tokenizers) else counter
+
+
+def call_syntax_of(counter: TokenCounter | None, role: str) -> CallSyntax | None:
+    """Returns how the model that answers for a role writes tool calls; None where its chat template
+    lists no tools, or no model is known."""
+    if counter is None:
+        return None
+    found: CallSyntax | None = getattr(tokenizer_of(counter, role), "call_syntax", None)
+    return found
 
 
 def inside(counter: TokenCounter) -> str:

@@ -1,4 +1,4 @@
-"""Presets: published variants of GRPO by name, as defaults of settings.
+"""Presets: published variants of `method: grpo` by name, as defaults of settings.
 
 A preset changes defaults alone: a setting that the user gives wins over it, and `--dry-run` shows
 what all of it comes to. What does not fit a game is reported at the preset.
@@ -23,6 +23,13 @@ class Preset:
 
 _BY_DEVIATION = {"scale": "group", "allow": ("group_std",)}
 """Division by each group's deviation, which the user of such a preset knows to move equilibria."""
+
+_BY_CRITIC = {
+    "baseline": "critic", "critic.gae_lambda": 0.95, "clip": 0.2, "entropy": 0.01, "kl": 0,
+}  # fmt: skip
+"""What the papers on PPO have in common."""
+_BY_SEATS = {**_BY_CRITIC, "scale": "batch", "inner_steps": 5, "minibatches": 1}
+"""The settings that Yu et al. give both IPPO and MAPPO: few passes, and no minibatches."""
 
 PRESETS: Mapping[str, Preset] = {
     "grpo": Preset(
@@ -69,5 +76,25 @@ PRESETS: Mapping[str, Preset] = {
             **_BY_DEVIATION, "adapters": "per_role", "compare": "role", "length_norm": "reply",
             "kl": 0,
         },
+    ),
+    "ppo": Preset(
+        "Schulman et al. 2017, Proximal policy optimization",
+        "a learned value in place of groups, and three passes over four minibatches",
+        {
+            **_BY_CRITIC, "critic.view": "own", "scale": "none", "inner_steps": 3,
+            "minibatches": 4,
+        },
+    ),
+    "ippo": Preset(
+        "de Witt et al. 2020, Is independent learning all you need in the StarCraft multi-agent"
+        " challenge?",
+        "PPO of each seat by a value of its own view, with the settings of `mappo`",
+        {**_BY_SEATS, "critic.view": "own"},
+    ),
+    "mappo": Preset(
+        "Yu et al. 2021, The surprising effectiveness of PPO in cooperative multi-agent games",
+        "PPO of each seat by a value of the whole state: five passes, no minibatches, and"
+        " advantages over their deviation in the batch",
+        {**_BY_SEATS, "critic.view": "centralised"},
     ),
 }  # fmt: skip

@@ -2,8 +2,9 @@
 
 `roles: {second: {adapter: theirs, trained: false}}` names adapters and holds what is not trained;
 `roles: {second: {player: random}}` gives a role to a player, and `{model: NAME}` a model other than
-the run's; `{lr: 1e-4, lora: {rank: 8}}` a learning rate and a size of its adapter. The rest is as
-`adapters`, `lr` and `lora` say.
+the run's; `{lr: 1e-4, lora: {rank: 8}}` a learning rate and a size of its adapter, and
+`{expert: minimax}` what it imitates before the first step. The rest is as `adapters`, `lr`, `lora`
+and `warm_up` say. A referee is trained where `{judge: {trained: true}}` says so, on its payoff.
 `opponents: {self: 0.5, pool: 0.35, random: 0.15}` are shares of games, by opponent.
 """
 
@@ -12,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from gamedsl.diagnostics import Problems
-from gamedsl.ir.game import GameIR, Setting
+from gamedsl.diagnostics import Note, Problems
+from gamedsl.ir.game import GameIR, Role, Setting
 from gamedsl.recipe.conflicts import RecipeCheck, report_unknown
 from gamedsl.recipe.setting import is_number
 from gamedsl.recipe.table import LARGE, AdapterSize, Recipe, RoleSettings
@@ -80,24 +81,30 @@ def check_roles(check: RecipeCheck) -> None:
     """Report settings that a role cannot have, and a recipe in which no role learns."""
     recipe = check.recipe
     parts = {part.role: part for part in recipe.parts(check.ir)}
-    referees = frozenset(role.name for role in check.ir.referees)
+    referees = {role.name: role for role in check.ir.referees}
+    paid = {check.ir.role_of[seat] for seat, _ in check.ir.referee_payoffs}
     for given in recipe.roles:
         if given.player is not None:
             _check_player(check, given)
-        elif given.role in referees:
-            for name in ("trained", "adapter", "lr", "lora"):
+        elif given.role in referees and not parts[given.role].learns:
+            for name in ("adapter", "lr", "lora", "expert"):
                 if getattr(given, name):
                     check.conflict(
-                        f"`{given.role}` is a referee, and referees are not trained",
-                        f"leave `{name}` out", f"roles.{given.role}.{name}",
+                        f"`{given.role}` is a referee that is not trained",
+                        f"leave `{name}` out, or write `trained: true` beside it",
+                        f"roles.{given.role}.{name}",
                     )  # fmt: skip
+        elif given.role in referees and given.role not in paid:
+            _report_unpaid(check, referees[given.role])
         else:
             _check_frozen(check, parts, given)
-        if given.lr is not None and given.role not in referees and not parts[given.role].learns:
+        for own, what in (("lr", "how fast it learns"), ("expert", "what it learns from")):
+            if getattr(given, own) is None or given.role in referees or parts[given.role].learns:
+                continue
             check.conflict(
-                f"`{given.role}` is not trained, and `lr` is how fast it learns",
-                "leave `lr` out, or train it",
-                *(f"roles.{given.role}.{name}" for name in ("player", "trained", "lr")),
+                f"`{given.role}` is not trained, and `{own}` is {what}",
+                f"leave `{own}` out, or train it",
+                *(f"roles.{given.role}.{name}" for name in ("player", "trained", own)),
             )  # fmt: skip
     for one, other in _sharing(parts.values()):
         _check_shared(check, one, other)
@@ -106,6 +113,17 @@ def check_roles(check: RecipeCheck) -> None:
             "no role is trained", "leave `trained: false` or `player` out at one of them",
             *(f"roles.{one.role}.{name}" for one in recipe.roles for name in ("trained", "player")),
         )  # fmt: skip
+
+
+def _report_unpaid(check: RecipeCheck, referee: Role) -> None:
+    """Report a referee that is trained, of which no payoff says what for."""
+    check.problems.add(
+        "GD0704", f"`{referee.name}` is trained, and the game does not say what it is paid",
+        check.span(f"roles.{referee.name}.trained"), why="does not fit",
+        notes=(Note(referee.span, "a referee has no payoff unless it is declared with one"),),
+        help=f"write `referees: {{{referee.name}: {{payoff: …}}}}` in the game, or leave "
+        "`trained` out",
+    )  # fmt: skip
 
 
 def _check_player(check: RecipeCheck, given: RoleSettings) -> None:

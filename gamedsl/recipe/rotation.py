@@ -22,12 +22,12 @@ MANY = 10_000
 def check_learn(check: RecipeCheck) -> None:
     """Report an order that cannot be followed, and warn of roles that would chase each other."""
     ir, recipe = check.ir, check.recipe
-    learners = [role.name for role in ir.roles if recipe.part(role.name).learns]
+    learners = recipe.learners(ir)
     order = recipe.learn.order or ()
-    known = [role.name for role in ir.roles]
+    parts = {part.role: part for part in recipe.parts(ir)}
     for role in dict.fromkeys(order):
         if role not in learners:
-            fault = "is not trained" if role in known else "is no role"
+            fault = "is not trained" if role in parts else "is no role"
             report_unknown(
                 check.problems, "GD0705", f"`learn.order` names `{role}`, which {fault}", role,
                 learners, check.span("learn.order"), "who learns", why="cannot learn",
@@ -40,11 +40,18 @@ def check_learn(check: RecipeCheck) -> None:
             f"`learn.order` leaves out `{missing[0]}`, which would never learn",
             f"add it, or write `roles: {{{missing[0]}: {{trained: false}}}}`", "learn.order",
         )  # fmt: skip
-    adapters = [recipe.part(role).adapter for role in learners]
+    adapters = [parts[role].adapter for role in learners]
     if len(set(adapters)) < len(adapters):
         check.conflict(
             "roles that share an adapter cannot learn one at a time",
             "write `adapters: per_role`, or `learn: {who: all}`", "adapters", "learn.who",
+        )  # fmt: skip
+    judge = next((role.name for role in ir.referees if role.name in learners), None)
+    if recipe.learn.who == "weakest" and judge is not None:
+        check.conflict(
+            f"`{judge}` is a referee, and adds nothing to what the roles earn together",
+            "write `learn: {who: rotate}`, or leave its `trained` out",
+            f"roles.{judge}.trained", "learn.who",
         )  # fmt: skip
     reason = _cycles(ir) if len(learners) > 1 and "rotation" not in recipe.allow else None
     if reason is not None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from gamedsl.recipe.setting import (
@@ -35,7 +36,7 @@ MOST_STEPS, MOST_GAMES, LARGE = 100_000_000, 10_000_000, 10**15
 number beyond is a slip, and is refused before anything is made of its size."""
 
 REFEREES = "referees"
-"""The adapter of referees that no player holds: it is never trained."""
+"""The adapter of referees that no player holds and that are not trained."""
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,27 @@ class Spending:
 
 
 @dataclass(frozen=True)
+class CriticSettings:
+    """The learned value of `baseline: critic`; see `gamedsl.training.critic`."""
+
+    view: Literal["own", "centralised"] = setting(
+        "own",
+        "what the value is a function of: the seat's `own` view, as the policy's is, or that and"
+        " the whole state of the game, which no player sees (`centralised`)",
+    )
+    gae_lambda: float = setting(
+        0.95,
+        "how far an advantage looks: 0 one turn of the seat ahead, to the value there; 1 to the end"
+        " of the game",
+        low=0, high=1,
+    )  # fmt: skip
+    rate: float = setting(
+        0.1, "the least share of a step's games in what the value is fitted to",
+        low=0, high=1, above=True,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
 class Overlong:
     """A penalty on written replies that come near their limit of tokens (Yu et al. 2025)."""
 
@@ -227,6 +249,12 @@ class Lora:
     )  # fmt: skip
 
 
+def file_of(expert: str) -> Path | None:
+    """The file or folder that `file:PATH` imitates; None of a player."""
+    kind, colon, path = expert.partition(":")
+    return Path(path).expanduser() if kind == "file" and colon else None
+
+
 @dataclass(frozen=True)
 class WarmUp:
     """The player that is imitated before the first step; see `gamedsl.training.imitation`."""
@@ -255,8 +283,8 @@ class WarmUp:
         " learned is what the expert does wherever any of them came to",
         low=1, high=10_000, closed_only=True,
         read_if=ReadIf(
-            "warm_up.expert", lambda expert: not (expert or "").startswith("file:"),
-            "a player as `warm_up.expert`",
+            "warm_up.expert", lambda experts: any(file_of(name) is None for name in experts),
+            "a player as `warm_up.expert`", attribute="experts",
         ),
     )  # fmt: skip
     explore: float = setting(
@@ -335,7 +363,8 @@ class RoleSettings:
     """The settings of one role, as `roles` gives them; None is what the recipe leaves open.
 
     The model is then the run's, and the adapter that of `adapters` (of the role itself if it is not
-    trained, or has a model of its own). A role is trained unless a player holds it. The learning
+    trained, or has a model of its own). A role is trained unless a player holds it; a referee is
+    only where `trained` says so. The learning
     rate and the size of the adapter are the run's. The fields without a row are settings of the
     run, and accept what these do.
     """
@@ -355,6 +384,11 @@ class RoleSettings:
     model: str | None = None
     lr: float | None = None
     lora: AdapterSize | None = None
+    expert: str | None = optional_setting(
+        "what it imitates before the first step, in place of `warm_up.expert`; `none`: nothing",
+        noun="a player or `file:PATH`, as `warm_up.expert`",
+        example="minimax",
+    )
 
     @property
     def learns(self) -> bool:
@@ -367,10 +401,15 @@ class RoleSettings:
         own = per_role or not self.learns or self.model is not None
         adapter = self.adapter or (self.role if own else SHARED)
         model = self.model or model
-        return RoleSettings(self.role, adapter, self.learns, None, model, self.lr, self.lora)
+        return RoleSettings(
+            self.role, adapter, self.learns, None, model, self.lr, self.lora, self.expert
+        )
 
     def of_referee(self, model: str) -> RoleSettings:
-        """The settings of a referee in full; a referee is never trained."""
+        """The settings of a referee in full. It is trained only where that is asked for, and then
+        has an adapter of its own."""
+        if self.trained and self.player is None:
+            return self.of_role(model, per_role=True)
         if self.player is not None:
             return RoleSettings(self.role, None, False, self.player)
         adapter = REFEREES if self.model is None else self.role
@@ -508,7 +547,8 @@ class Recipe:
         None,
         "who answers for a role: an `adapter` by name; `trained: false` holds it as it is; a"
         " `model` of its own; a `player` takes the model's place; `lr` and `lora` (`rank`, `alpha`)"
-        " where its adapter learns at another rate, or is of another size",
+        " where its adapter learns at another rate, or is of another size; an `expert` of its own"
+        " in place of `warm_up.expert`",
         form="role to " + ", ".join(f"`{one.name}`" for one in fields(RoleSettings)[1:]),
     )
     """The roles that have settings of their own, in the order of the game."""
@@ -608,18 +648,20 @@ class Recipe:
         "what advantages are divided by: nothing, their deviation in the batch, or in each group",
         read_if=is_one_of("estimator", "sampled"),
     )  # fmt: skip
-    baseline: Literal["mean", "leave_one_out", "information_set", "running", "global", "none"] = (
-        setting(
-            "mean",
-            "what is taken off a return: the group's mean, that of its other games, that of the"
-            " information set, the role's `running` mean, one mean for all roles, or nothing",
-            read_if=is_one_of("estimator", "sampled"),
-        )
+    baseline: Literal[
+        "mean", "leave_one_out", "information_set", "running", "critic", "global", "none"
+    ] = setting(
+        "mean",
+        "what is taken off a return: the group's mean, that of its other games, that of the"
+        " information set, the role's `running` mean, the value that a `critic` has learned, one"
+        " mean for all roles, or nothing",
+        read_if=is_one_of("estimator", "sampled"),
     )
     baseline_rate: float = setting(
         0.1, "the least share of a step's mean in the role's `running` mean",
         low=0, high=1, above=True, read_if=is_one_of("baseline", "running"),
     )  # fmt: skip
+    critic: CriticSettings = field(metadata=group(is_one_of("baseline", "critic")))
     compare: Literal["turn", "role", "team"] = setting(
         "turn",
         "which samples of its group one is compared with: those of the same turn of its role, of"
@@ -671,7 +713,9 @@ class Recipe:
         " that holds it there follows from what is at stake",
         low=0, high=0.9,
     )  # fmt: skip
-    warm_up: WarmUp = field(metadata=group(is_set("warm_up.expert", "a `warm_up.expert`")))
+    warm_up: WarmUp = field(metadata=group(
+        ReadIf("warm_up.expert", bool, "a `warm_up.expert`", attribute="experts")
+    ))  # fmt: skip
     allow: tuple[Literal["group_std", "rotation", "split"], ...] = setting(
         (), "what is known to move equilibria, and is wanted all the same"
     )
@@ -812,6 +856,11 @@ class Recipe:
         return ir.in_words or self.replies == "free"
 
     @property
+    def needs_state(self) -> bool:
+        """Whether a critic sees the whole state of the game."""
+        return self.baseline == "critic" and self.critic.view == "centralised"
+
+    @property
     def keeps_pool(self) -> bool:
         """Whether the policy meets a population."""
         return _has_pool(self.opponents)
@@ -822,7 +871,19 @@ class Recipe:
         held = (one.player for one in self.roles)
         met = (name for name, _ in self.opponents if name not in ("self", "pool"))
         taught = (self.value(row.name) for row in self.rows() if row.names_player)
-        return tuple(name for name in (*held, *met, *taught) if name is not None)
+        named = (*held, *met, *taught, *self.experts)
+        return tuple(dict.fromkeys(name for name in named if name is not None))
+
+    @property
+    def experts(self) -> tuple[str, ...]:
+        """The players and files that are imitated before the first step."""
+        named = (self.warm_up.expert, *(one.expert for one in self.roles))
+        return tuple(dict.fromkeys(name for name in named if name not in (None, "none")))
+
+    def expert_of(self, role: str) -> str | None:
+        """The player or file that a role imitates before the first step."""
+        named = self._settings_of(role).expert or self.warm_up.expert
+        return None if named == "none" else named
 
     @property
     def models_named(self) -> tuple[str, ...]:
@@ -847,6 +908,10 @@ class Recipe:
         """The settings of each role and each referee of a game, in full and in order."""
         roles = [self.part(role.name) for role in ir.roles]
         return (*roles, *(self.referee(role.name) for role in ir.referees))
+
+    def learners(self, ir: GameIR) -> tuple[str, ...]:
+        """The roles and referees that are trained, in order."""
+        return tuple(part.role for part in self.parts(ir) if part.learns)
 
     def models(self, ir: GameIR) -> dict[str, str]:
         """The adapters that play, trained or not, in order, each with its model."""

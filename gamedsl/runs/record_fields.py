@@ -224,6 +224,12 @@ FIELDS = (
     RecordField("token_kl", _STEP, NUMBER,
                 "mean divergence of a token's distribution from the reference, estimated, in nats",
                 "those with `kl`, in words"),
+    RecordField("value_loss", _STEP, NUMBER,
+                "mean squared difference of returns and the critic's values, which the step was not"
+                " fitted to yet", "those with `baseline: critic`"),
+    RecordField("explained_variance", _STEP, optional(NUMBER),
+                "share of the variance of returns within roles that these values explain; null"
+                " where there is none", "those with `baseline: critic`"),
     # what some recipes add
     RecordField("lost_workers", _STEP, NUMBER,
                 "workers that ended so far, and were started again", "those with `cluster`"),

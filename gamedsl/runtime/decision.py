@@ -19,6 +19,7 @@ from gamedsl.prompting.prompts import NOTHING, Part, Prompter
 from gamedsl.prompting.replies import ParseFailure, open_reply_value, read_choice, read_open_reply
 from gamedsl.prompting.reply_instructions import again
 from gamedsl.prompting.tokenizers import tokenizer_of
+from gamedsl.prompting.tool_calls import CallSyntax
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
@@ -70,6 +71,8 @@ class Decision:
     """The invalid replies after which it is asked again."""
     _wording: Wording | None = field(default=None, repr=False, compare=False)
     """The default texts of its prompt; None: those of the environment."""
+    _syntax: CallSyntax | None = field(default=None, repr=False, compare=False)
+    """The tool calls of a model whose chat template lists tools; None: as instructions say."""
 
     @property
     def view(self) -> dict[str, Any]:
@@ -88,7 +91,7 @@ class Decision:
         """The prompt, as (chat role, content) pairs. Raises EvaluationError where an expression of
         the seat's declared view has no value here."""
         env = self._env
-        asked = env.prompter_of(self._wording).messages(*self._arguments(self._book))
+        asked = env.prompter_of(self._wording, self._syntax).messages(*self._arguments(self._book))
         return (*asked, *(part for failure in self.failed for part in again(failure)))
 
     def parts(self, prompter: Prompter, book: LabelBook) -> tuple[Part, ...]:
@@ -111,6 +114,15 @@ class Decision:
         given."""
         labels = tuple(map(book.label, self.legal))
         return replace(self, labels=labels, _book=book, _wording=wording or self._wording)
+
+    def calling(self, syntax: CallSyntax | None) -> Decision:
+        """Returns the same decision with the tool calls of a chat template, or of none."""
+        return self if syntax == self._syntax else replace(self, _syntax=syntax)
+
+    def write(self, name: str) -> str:
+        """Returns the reply of a canonical name, as its prompt asks for it, without a thought."""
+        prompter = self._env.prompter_of(self._wording, self._syntax)
+        return prompter.reply(self._env.step_of(self.step), self.seat, name, self._book)
 
     @property
     def said(self) -> Said | None:
@@ -180,7 +192,8 @@ def parse_reply(
     if isinstance(reply, str):
         if decision.said is not None:
             return _parse_open(decision, reply, "", state)
-        return read_choice(reply, decision.form, decision.legal, book)
+        calls = decision.env.ir.option_calls
+        return read_choice(reply, decision.form, decision.legal, book, calls)
     if reply.name == SILENCE and decision.may_be_silent:
         return SILENCE
     if decision.said is not None:

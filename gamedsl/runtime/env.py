@@ -17,7 +17,8 @@ from gamedsl.ir.game import GameIR, Wording
 from gamedsl.ir.program import Choose
 from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Prompter
-from gamedsl.prompting.tokenizers import TokenCounter
+from gamedsl.prompting.tokenizers import TokenCounter, call_syntax_of
+from gamedsl.prompting.tool_calls import CallSyntax
 from gamedsl.runtime.decision import Decision, key_of
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.history import Position, PositionTree
@@ -48,7 +49,10 @@ class Env:
         self.tokenizer = tokenizer
         self.kernel = kernel_of(ir, backend, caller)
         self.prompter = Prompter(ir, partial(view_code_for, self.kernel))
-        self._other_wordings: dict[Wording, Prompter] = {}
+        self._other_prompters: dict[tuple[Wording, CallSyntax | None], Prompter] = {}
+        self._syntaxes = {
+            seat: call_syntax_of(tokenizer, role) for seat, role in ir.role_of.items()
+        } if ir.respond.kind == "tool" else {}  # fmt: skip
         self._steps = {step.id: step for step in ir.steps}
         self._begun: dict[str, Position] = {}
         self.outcomes = lru_cache(maxsize=16)(_outcomes)
@@ -57,14 +61,16 @@ class Env:
     def __repr__(self) -> str:
         return f"<Env {self.ir.name}: seats {', '.join(self.seats)}; run seed {self.run_seed}>"
 
-    def prompter_of(self, wording: Wording | None) -> Prompter:
-        """Returns the prompter of the game in a wording; None: in that of the environment."""
-        if wording is None or wording == self.ir.wording:
+    def prompter_of(self, wording: Wording | None, syntax: CallSyntax | None = None) -> Prompter:
+        """Returns the prompter of the game in a wording; None: in that of the environment. `syntax`
+        is that of a model whose chat template lists tools."""
+        key = (wording or self.ir.wording, syntax)
+        if key == (self.ir.wording, None):
             return self.prompter
-        if wording not in self._other_wordings:
-            code = partial(view_code_for, self.kernel)
-            self._other_wordings[wording] = Prompter(replace(self.ir, wording=wording), code)
-        return self._other_wordings[wording]
+        if key not in self._other_prompters:
+            code, ir = partial(view_code_for, self.kernel), replace(self.ir, wording=key[0])
+            self._other_prompters[key] = Prompter(ir, code, syntax=syntax)
+        return self._other_prompters[key]
 
     def reset(
         self,
@@ -180,12 +186,13 @@ class Env:
                 talk = position.talk.get(seat, ())
                 decisions.append(Decision(
                     seat, role, step, occurrence, key, legal, labels, seen, talk, self, book, state,
+                    _syntax=self._syntaxes.get(seat),
                 ))  # fmt: skip
         return decisions
 
     def cost_of(self, seat: str) -> Amount:
         """Returns the cost of a seat's invalid reply: what the game says, else its least payoff;
-        None for a referee, and where no bound is known."""
+        None for a referee without a payoff, and where no bound is known."""
         pay = self.ir.costs[seat].pay
         return self.least.get(seat) if pay is None else pay
 

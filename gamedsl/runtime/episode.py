@@ -33,7 +33,7 @@ class Episode:
 
     __slots__ = (
         "_began", "_book", "_chance", "_failed", "_forced", "_given", "_held", "_position", "env",
-        "failures", "mistakes", "payoffs", "rewards", "seed",
+        "failures", "mistakes", "payoffs", "referee_payoffs", "rewards", "seed",
     )  # fmt: skip
 
     def __init__(
@@ -46,6 +46,8 @@ class Episode:
         """Utility of each seat, exact, once done; None is void: somebody else forfeited."""
         self.rewards: dict[str, Amount] = {}
         """The reward of each seat, exact, once done; None is void."""
+        self.referee_payoffs: dict[str, Amount] = {}
+        """The payoff of each referee's seat that has one, exact, once done; None is void."""
         self.failures: dict[str, ParseFailure] = {}
         """The failures that ended the episode."""
         self.mistakes: list[Mistake] = []
@@ -73,6 +75,12 @@ class Episode:
     @property
     def done(self) -> bool:
         return bool(self.payoffs)
+
+    @property
+    def earnings(self) -> dict[str, Amount]:
+        """The amounts that training maximises, once done: the reward of each seat, and the payoff
+        of each referee's seat that has one."""
+        return self.rewards | self.referee_payoffs
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
@@ -275,6 +283,7 @@ class Episode:
         copy._chance, copy._forced = self._chance, self._forced
         copy._position = self._position
         copy.payoffs, copy.rewards = dict(self.payoffs), dict(self.rewards)
+        copy.referee_payoffs = dict(self.referee_payoffs)
         copy.failures, copy.mistakes = dict(self.failures), list(self.mistakes)
         copy._held, copy._failed = dict(self._held), dict(self._failed)
         return copy
@@ -292,6 +301,7 @@ class Episode:
     def transcript(self) -> dict[str, Any]:
         """The episode so far as JSON-able data: enough to replay and verify it."""
         tokenizer = self.env.tokenizer
+        judged = {seat: _text(amount) for seat, amount in self.referee_payoffs.items()}
         return {
             "format": 1,
             "game": self.env.ir.name,
@@ -308,6 +318,7 @@ class Episode:
             "failures": {s: {"reason": f.reason, "text": f.text} for s, f in self.failures.items()},
             "payoffs": {seat: _text(amount) for seat, amount in self.payoffs.items()},
             "rewards": {seat: _text(amount) for seat, amount in self.rewards.items()},
+            **({"referees": judged} if judged else {}),
         }
 
     def forfeit(self, failures: dict[str, ParseFailure]) -> None:
@@ -320,6 +331,7 @@ class Episode:
             s: self.env.cost_of(s) if s in failures and not void else None for s in ir.seats
         }
         self.rewards = dict(self.payoffs)
+        self.referee_payoffs = {seat: None for seat, _ in ir.referee_payoffs}
 
     def _go_on(self, position: Position) -> None:
         """Plays on until somebody is asked: chance is drawn from the seed, and forced moves are
@@ -339,6 +351,7 @@ class Episode:
                 position = position.after(tuple(ask.legal[0] for ask in state.asks))
         self._position = position
         self.payoffs, self.rewards = dict(position.payoffs), dict(position.rewards)
+        self.referee_payoffs = dict(position.referee_payoffs)
 
     def _outcome(self, state: State) -> int:
         """Returns the outcome of chance: the given one, else the one that the seed draws."""

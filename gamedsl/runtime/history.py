@@ -73,7 +73,8 @@ class Position:
     """
 
     __slots__ = (
-        "_after", "_tree", "cache", "known", "log", "payoffs", "rewards", "state", "talk",
+        "_after", "_tree", "cache", "known", "log", "payoffs", "referee_payoffs", "rewards",
+        "state", "talk",
     )  # fmt: skip
 
     def __init__(
@@ -87,6 +88,9 @@ class Position:
         """Each seat's earlier decisions and replies, where the tree keeps them."""
         self.payoffs: Amounts = state.payoffs if over else {}
         self.rewards: Amounts = state.rewards if over else {}
+        self.referee_payoffs: Amounts = {}
+        if over and isinstance(state, History):
+            self.referee_payoffs = state.referee_payoffs
         self.cache: Any = None
         self.known = False
         """Whether the position was reached before."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from fractions import Fraction
 from typing import assert_never
 
@@ -27,12 +28,18 @@ MAX_HISTORIES = 20_000
 
 
 def min_payoffs(ir: GameIR, kernel: Kernel) -> dict[str, Amount]:
-    """Returns each seat's lowest payoff.
+    """Returns each seat's lowest payoff, and the lower bound of each referee that has one.
 
     It is exact for a game with few histories. For a larger one it is the lower bound that its form
     gives (`gamedsl.bounds.payoff_bounds`). It is None without a bound, and where some history has
     no payoffs.
     """
+    referees = _bounded(ir, [seat for seat, _ in ir.referee_payoffs])
+    return _of_seats(ir, kernel) | referees
+
+
+def _of_seats(ir: GameIR, kernel: Kernel) -> dict[str, Amount]:
+    """Returns the lowest payoff of each seat of a role."""
     if ir.open:
         return _bounded(ir)
     if not ir.plain:
@@ -61,10 +68,10 @@ def _of_outcomes(ir: GameIR) -> dict[str, Amount]:
     return dict(least)
 
 
-def _bounded(ir: GameIR) -> dict[str, Amount]:
-    """Returns a lower bound on each seat's payoff, from the form of the game."""
+def _bounded(ir: GameIR, seats: Iterable[str] | None = None) -> dict[str, Amount]:
+    """Returns a lower bound on the payoff of each seat, or of some, from the form of the game."""
     bounds = PayoffBounds(ir)
-    spans = {seat: bounds.ends(seat) for seat in ir.seats}
+    spans = {seat: bounds.ends(seat) for seat in (ir.seats if seats is None else seats)}
     return {seat: None if span is None else exact(span[0]) for seat, span in spans.items()}
 
 

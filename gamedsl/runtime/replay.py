@@ -189,6 +189,8 @@ def _end_faults(episode: Episode, transcript: Transcript) -> Iterator[Fault]:
     yield from _wrong_amounts("payoffs", episode.payoffs, result.payoffs, result)
     if result.rewards:
         yield from _wrong_amounts("rewards", episode.rewards, result.rewards, result)
+    if result.referees:
+        yield from _wrong_amounts("referees", episode.referee_payoffs, result.referees, result)
 
 
 def _wrong_amounts(what: str, here: Any, there: Any, result: Result) -> Iterator[Fault]:

@@ -7,6 +7,8 @@
     {"failures": {"second": {"reason": "unknown", "text": "hm"}}}
     {"payoffs": {"first": "2", "second": "-2"}, "rewards": …}
 
+The last line has `referees` too where a game says what its referees are paid.
+
 A header, a line for each thing that happened in order, and what it came to; a file may hold several
 episodes, one after the other. An episode on one line, as `Episode.transcript` gives it, is read as
 well. Names are canonical, amounts exact texts; None is void. `gamedsl.runtime.replay` holds a
@@ -16,7 +18,7 @@ transcript against the game.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -38,6 +40,9 @@ _BOUNDS = strict_json.Bounds(surrogates=True)
 
 MAX_GAMES = 2**53
 """Games that one record may stand for."""
+
+_RESULT = ("payoffs", "rewards", "referees")
+"""The keys of the line that says what an episode paid."""
 
 HEAD = {"format": int, "game": str, "hash": str, "run_seed": int, "seed": int}
 """The keys of a header, with the type of each; the rest may be missing."""
@@ -92,11 +97,18 @@ class Given:
 
 @dataclass(frozen=True)
 class Result:
-    """The payoff and the reward of each seat, as exact texts; None is void."""
+    """The payoff and the reward of each seat, and the payoffs of referees, as exact texts; None is
+    void."""
 
     payoffs: Mapping[str, str | None]
     rewards: Mapping[str, str | None]
     line: int
+    referees: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def earnings(self) -> dict[str, str | None]:
+        """The amounts that training maximises, as of `Episode.earnings`."""
+        return {**self.rewards, **self.referees}
 
 
 Happening = Drawn | Chosen | Failed
@@ -117,14 +129,14 @@ class Transcript:
 def dump(episode: Episode) -> str:
     """Returns an episode so far as JSON lines, each with a newline at its end."""
     record = episode.transcript
-    tail = ("steps", "failures", "payoffs", "rewards")
+    tail = ("steps", "failures", *_RESULT)
     lines = [{key: value for key, value in record.items() if key not in tail}]
     for step in record["steps"]:
         lines += _happenings(step)
     if record["failures"]:
         lines.append({"failures": record["failures"]})
     if record["payoffs"]:
-        lines.append({"payoffs": record["payoffs"], "rewards": record["rewards"]})
+        lines.append({key: record[key] for key in _RESULT if key in record})
     return "".join(strict_json.write(line) + "\n" for line in lines)
 
 
@@ -207,7 +219,7 @@ def _unfolded(record: dict[str, Any], number: int) -> Iterator[dict[str, Any]]:
     if record.get("failures"):
         yield {"failures": record["failures"]}
     if record.get("payoffs"):
-        yield {"payoffs": record["payoffs"], "rewards": record.get("rewards", {})}
+        yield {key: record[key] for key in _RESULT if key in record}
 
 
 def _happenings(step: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -264,8 +276,9 @@ def _line(record: dict[str, Any], number: int) -> Happening | Given | Result:
         read = {s: (str(f.get("reason", "")), str(f.get("text", ""))) for s, f in failures.items()}
         return Failed(read, number)
     payoffs, rewards = record.get("payoffs"), record.get("rewards", {})
-    if isinstance(payoffs, dict) and isinstance(rewards, dict):
-        return Result(payoffs, rewards, number)
+    referees = record.get("referees", {})
+    if isinstance(payoffs, dict) and isinstance(rewards, dict) and isinstance(referees, dict):
+        return Result(payoffs, rewards, number, referees)
     raise TranscriptError(
         "a line says what chance drew, what seats chose, what a function gave, who failed, or "
         "what it paid",

@@ -27,7 +27,7 @@ from gamedsl.sema.game_checks import (
 from gamedsl.sema.lets import declare_lets, typed_lets
 from gamedsl.sema.library import Document, find
 from gamedsl.sema.params import Params, resolve_names, retype_roles
-from gamedsl.sema.payoffs import Payoffs, read_amounts, read_payoffs
+from gamedsl.sema.payoffs import Payoffs, read_amounts, read_payoffs, read_referee_payoffs
 from gamedsl.sema.prompt_sections import (
     constants_in_templates,
     read_history,
@@ -145,6 +145,7 @@ class GameReader:
         if not steps:
             return None
         payoffs = self.payoffs(root.get("payoffs"), steps, bool(reward.needs))
+        referee_payoffs = read_referee_payoffs(root.get("referees"), referees, self.typer)
         view = read_view(root.get("view"), self.typer)
         templates = read_templates(root, problems)
         lets = typed_lets(self.typer)
@@ -173,6 +174,7 @@ class GameReader:
             switched_off=tuple(sorted(names.switched_off)),
             claims=read_claims(root.get("claims"), self.typer),
             referees=referees,
+            referee_payoffs=referee_payoffs,
             swaps=read_swaps(root.get("referees"), referees, names, problems),
             respond=read_respond(root.get("respond"), names, problems),
             on_invalid=read_on_invalid(

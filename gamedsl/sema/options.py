@@ -45,7 +45,7 @@ from gamedsl.sema.narrow import Facts
 from gamedsl.sema.scope import MEANINGS, Declared, Namespace, TypeName, report_taken
 from gamedsl.sema.type_errors import report_per_role
 from gamedsl.sema.typer import Typer
-from gamedsl.sema.types import Types, is_collection_type
+from gamedsl.sema.types import Types, dashed_range, is_collection_type
 from gamedsl.sema.values import constant, read_items, syntax, why_undefined
 
 _WORDS = (*MEANINGS, "actions", *functions())
@@ -195,7 +195,7 @@ def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> Opt
             "options must be a list",
             node.span,
             why=f"this is {typed.type}",
-            help="write a list, such as `0..5` or `[a, b]`",
+            help=dashed_range(node.span) or "write a list, such as `0..5` or `[a, b]`",
         )
         return None
     if ir.reads_play(typed):

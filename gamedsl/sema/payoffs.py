@@ -1,13 +1,19 @@
-"""Payoffs: an expression, one per role, or a table; typed, one expression a seat."""
+"""Payoffs: an expression, one per role, or a table; typed, one expression a seat.
+
+Those of referees stand where these are declared: `referees: {judge: {payoff: EXPRESSION}}`.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
 
 from gamedsl.diagnostics import Note
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 from gamedsl.frontend.syntax.tables import is_table
 from gamedsl.ir import expr as ir
+from gamedsl.ir.game import Role
 from gamedsl.ir.program import Choose
-from gamedsl.ir.types import NUMBER
+from gamedsl.ir.types import NUMBER, PerSeat
 from gamedsl.sema.payoff_tables import read_payoff, read_payoff_table
 from gamedsl.sema.roles import entries_by_seat, unknown_role
 from gamedsl.sema.scope import Namespace
@@ -26,19 +32,58 @@ def read_payoffs(node: Node, typer: Typer, steps: list[Choose]) -> Payoffs:
     return found
 
 
-def _check_own_choices(pending: list[ir.Expr], typer: Typer) -> None:
-    """Reports `v.me` where only referees choose `v`: no seat that is paid has a choice there. The
-    bodies of lets count as where they are read."""
-    context, met = typer.context, set[str]()
+def read_referee_payoffs(section: Node | None, referees: tuple[Role, ...], typer: Typer) -> Payoffs:
+    """Returns what training pays the referees' seats of which the file says it."""
+    found: list[tuple[str, ir.Expr]] = []
+    for role in referees:
+        panel = section.get(role.name) if isinstance(section, Mapping) else None
+        node = panel.get("payoff") if isinstance(panel, Mapping) else None
+        if node is not None:
+            typed = read_payoff(node, typer, me=True)
+            _check_entries(typed, role, typer)
+            found += [(seat, typed) for seat in role.seats]
+    return tuple(found)
+
+
+def _check_own_choices(payoffs: list[ir.Expr], typer: Typer) -> None:
+    """Reports `v.me` where only referees choose `v`: no seat that is paid has a choice there."""
+    context = typer.context
+    for part in _own_entries(payoffs, typer):
+        actors = choosers(context, part.of)
+        if actors and not set(actors) & set(context.names.seats):
+            report_no_choice(context, part.of, "me", part.span)
+
+
+def _check_entries(payoff: ir.Expr, role: Role, typer: Typer) -> None:
+    """Reports `v.me` in the payoff of a referee that has no entry in `v`."""
+    context = typer.context
+    for part in _own_entries([payoff], typer):
+        actors = choosers(context, part.of)
+        if not isinstance(part.of.type, PerSeat) or set(role.seats) <= set(actors):
+            continue
+        if actors:
+            report_no_choice(context, part.of, "me", part.span)
+            continue
+        context.problems.add(
+            "GD0323", f"`{role.name}` has no entry in `{part.of.span.text}`", part.span,
+            why="`me` is a referee here, and this map has an entry for each role",
+            notes=(Note(role.span, "the referee is declared here"),),
+            help="take the entry of a role, or all of them, as in "
+            f"`sum({part.of.span.text}[r] for r in roles)`",
+        )  # fmt: skip
+
+
+def _own_entries(pending: list[ir.Expr], typer: Typer) -> Iterator[ir.Get]:
+    """Yields what reads the entry of `me` in a map. The bodies of lets count as where they are
+    read."""
+    lets, met = typer.context.lets, set[str]()
     while pending:
         for part in ir.walk(pending.pop()):
             if isinstance(part, ir.LetCall | ir.LetMap) and part.name not in met:
                 met.add(part.name)
-                pending += [context.lets[part.name]] if part.name in context.lets else []
+                pending += [lets[part.name]] if part.name in lets else []
             if isinstance(part, ir.Get) and isinstance(part.key, ir.Me):
-                actors = choosers(context, part.of)
-                if actors and not set(actors) & set(context.names.seats):
-                    report_no_choice(context, part.of, "me", part.span)
+                yield part
 
 
 def _read(node: Node, typer: Typer, steps: list[Choose]) -> Payoffs:

@@ -33,7 +33,8 @@ def declare_roles(section: Node | None, names: Namespace, problems: Problems) ->
 def declare_referees(
     section: Node | None, names: Namespace, problems: Problems
 ) -> tuple[Role, ...]:
-    """Returns the referees, who act and have no payoff, declared in `names` after the roles."""
+    """Returns the referees, who act and are not paid by the game, declared in `names` after the
+    roles."""
     roles = _read_roles(section, names, problems)
     names.referees = tuple(seat for role in roles for seat in role.seats)
     names.roles |= {role.name: role.seats for role in roles if role.seats != (role.name,)}

@@ -34,3 +34,13 @@ def prefixed(given: Mapping[str, str], prefix: str) -> dict[str, str]:
         for name, value in given.items()
         if name.startswith(prefix) and value.strip()
     }
+
+
+def whole_number(text: str) -> int:
+    """Returns a number of a page's address; 0 for what is none."""
+    return int(text) if text.isdecimal() and len(text) < 10 else 0
+
+
+def move_of(given: Mapping[str, str]) -> int | None:
+    """Returns the move at which a play is to be shown, None where none is named."""
+    return whole_number(given["move"]) if given.get("move") else None

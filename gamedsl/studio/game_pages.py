@@ -21,7 +21,7 @@ from gamedsl.mcp.refusal import Refused
 from gamedsl.sema.library import shipped
 from gamedsl.storage.reader import FileRefused, read_text
 from gamedsl.storage.writer import write_output
-from gamedsl.studio.answers import Form, Page, html, see
+from gamedsl.studio.answers import Form, Page, html, move_of, see
 from gamedsl.studio.folders import Folders
 from gamedsl.studio.rendering import page
 from gamedsl.studio.rooms import Workers
@@ -131,22 +131,25 @@ class GamePages:
             found = self._workers.call(f"game\n{path}", "proofs", file=path)
             return page("proofs", found=found, query=query)
         if tab == "witness":
-            return self._witness(path, query, request.query_params.get("proof", ""))
+            given = request.query_params
+            return self._witness(path, query, given.get("proof", ""), move_of(given))
         if tab == "solution":
             text = self._workers.call(f"game\n{path}", "solution", file=path)
             return page("solution", text=text)
         raise Refused(f"there is no part `{tab}`", "choose one of those above")
 
-    def _witness(self, path: str, query: str, name: str) -> Markup:
+    def _witness(self, path: str, query: str, name: str, move: int | None) -> Markup:
         """The plays that refute a claim."""
         told = self._workers.call(f"game\n{path}", "proofs", file=path)
         proof = next((one for one in told["proofs"] if one["name"] == name), None)
         if proof is None or not proof["histories"]:
             raise Refused(f"there is no witness against `{name}`", "see the proofs")
-        moves = proof["histories"]
-        found = self._workers.call(f"game\n{path}", "witness", file=path, moves=moves)
+        found = self._workers.call(
+            f"game\n{path}", "witness", file=path, moves=proof["histories"], move=move
+        )
         problem = next((one for one in told["problems"] if one["code"] in proof["codes"]), None)
-        return _witness_part(found, proof, problem, query)
+        address = f"/game?{urlencode({'tab': 'witness', 'proof': name})}&{query}"
+        return _witness_part(found, proof, problem, query=query, address=address, form="")
 
     def _page(self, file: str, tab: str, part: Markup) -> Response:
         tabs = [
@@ -210,13 +213,16 @@ class GamePages:
             return HTMLResponse(part, status_code=503)
 
     def played(self, request: Request, form: Form) -> Response:
-        """The plays that refute a claim of a text that is not saved."""
+        """The plays that refute a claim of a text that is not saved: `proof`, from their end on, or
+        `stepping`, after `move` moves."""
         file, text = form.get("file", ""), _text(form)
         path = self._folders.game(file)
+        named = form.get("proof")
         shown = self._workers.call(
-            _claims_of(path), "played", file=path, text=text, proof=form.get("proof", "")
-        )
-        part = _witness_part(**shown, query="")
+            _claims_of(path), "played", file=path, text=text,
+            proof=named or form.get("stepping", ""), move=None if named else move_of(form),
+        )  # fmt: skip
+        part = _witness_part(**shown, query="", address="/game/played", form="editor")
         if "part" in request.query_params:
             return HTMLResponse(part)
         return self._editor(file, text, self._claims(file, text), played=part)
@@ -305,12 +311,18 @@ def _claims_of(path: str) -> str:
 
 
 def _witness_part(
-    found: dict[str, Any], proof: dict[str, Any], problem: dict[str, Any] | None, query: str
-) -> Markup:
-    """Returns the plays that refute a claim, as a fragment."""
+    found: dict[str, Any], proof: dict[str, Any], problem: dict[str, Any] | None, *, query: str,
+    address: str, form: str,
+) -> Markup:  # fmt: skip
+    """Returns the plays that refute a claim, as a fragment; `address` is where the others of their
+    points are, by buttons of a form if one is named."""
     for play in found["plays"]:
         play["talk"] = Markup(play["talk"])
-    return page("witness", found=found, proof=proof, problem=problem, query=query)
+        play["step"]["next"] = Markup(play["step"]["next"])
+    return page(
+        "witness", found=found, proof=proof, problem=problem, query=query, address=address,
+        form=form,
+    )  # fmt: skip
 
 
 def _text(form: Form) -> str:

@@ -20,7 +20,7 @@ from gamedsl.runs.errors import RunDamaged
 from gamedsl.runs.saved import SavedRun, number_in, open_saved
 from gamedsl.sema.library import shipped
 from gamedsl.storage.reader import FileRefused, read_bytes
-from gamedsl.studio.answers import Form, Page, html, prefixed, see
+from gamedsl.studio.answers import Form, Page, html, prefixed, see, whole_number
 from gamedsl.studio.folders import Folders
 from gamedsl.studio.rendering import page
 from gamedsl.studio.rooms import Rooms, Workers
@@ -63,6 +63,7 @@ class ReplayPages:
             ("GET", "/runs", self.runs),
             ("GET", "/run", self.run),
             ("GET", "/run/report", self.report),
+            ("GET", "/run/plays", self.plays),
             ("GET", "/train", self.setup),
             ("POST", "/train", self.start),
             ("POST", "/run/stop", self.stop),
@@ -83,7 +84,7 @@ class ReplayPages:
         """The plays of a file; one of them step by step."""
         given = request.query_params
         path = self._folders.inside(given.get("file", ""))
-        first = _number(given.get("first", "0"))
+        first = whole_number(given.get("first", "0"))
         number = given.get("number")
         name = "transcripts"
         filters = _filters(given)
@@ -93,21 +94,26 @@ class ReplayPages:
         if listed["total"] == 0 and not filters:
             raise Refused(f"{self._folders.shown(path)} holds no plays", "choose another file")
         if number is None and (listed["total"] > 1 or filters):
-            for row in listed["rows"]:
-                row["query"] = _query(file=path, number=row["number"])
+            query = _query(file=path, **filters)
+            end, more = first + len(listed["rows"]), first + PAGE
+            told = f"Plays {first + 1} to {end} of {listed['total']}{' that fit' * bool(filters)}."
             return html(page(
                 "plays", title="Plays", place="Replays", shown=self._folders.shown(path),
-                listed=listed, first=first, more=first + PAGE, query=_query(file=path, **filters),
-                back=max(0, first - PAGE), file=str(path), filters=filters,
+                rows=[row | {"query": _query(file=path, number=row["number"])}
+                      for row in listed["rows"]],
+                told=told if listed["rows"] else "",
+                action="/replay", hidden=("file", str(path)), filters=filters, steps=None,
+                earlier=f"/replay?{query}&first={max(0, first - PAGE)}" if first else "",
+                later=f"/replay?{query}&first={more}" if more < listed["total"] else "",
             ))  # fmt: skip
-        chosen = _number(number or "0")
+        chosen = whole_number(number or "0")
         row = self._workers.call(name, "plays", file=str(path), first=chosen, count=1)["rows"]
         if not row:
             raise Refused(f"there is no play {chosen + 1} in this file", "choose one of the list")
         game = given.get("game") or self._game_of(path, row[0]["game"])
         step = self._workers.call(
             f"game\n{game}", "step", file=str(path), number=chosen, game=self._game(game),
-            move=_number(given.get("move", "0")),
+            move=whole_number(given.get("move", "0")),
         )  # fmt: skip
         step["next"] = Markup(step["next"])
         query = _query(file=path, number=chosen, game=game)
@@ -115,6 +121,7 @@ class ReplayPages:
             "replay", title=f"Replay of {step['game']}", place="Replays", step=step, query=query,
             file=str(path), number=chosen, game=game, shown=self._folders.shown(path),
             several=listed["total"] > 1, listing=_query(file=path),
+            in_run=self._folders.run_of(path) is not None,
         ))  # fmt: skip
 
     def _game(self, game: str) -> str:
@@ -141,33 +148,33 @@ class ReplayPages:
         raise Refused(f"the game `{name}` of this transcript is not here", fix)
 
     def advice(self, request: Request, form: Form) -> Response:
-        """Answers with what a solver would play at a point of a play, and what the run of the play
-        does there, as a fragment."""
+        """Answers with the odds at a point of a play, as a fragment: those of the policy that
+        played it, and what a solver would play."""
         given = request.query_params
         path = self._folders.inside(given.get("file", ""))
-        run = self._folders.run_of(path)
         try:
+            run, step = self._folders.run_of(path), number_in(path)
+            game = self._game(given.get("game", ""))
             found = self._workers.call(
-                f"advice\n{self._game(given.get('game', ''))}", "advise",
-                file=self._game(given.get("game", "")), params={}, seat=given.get("seat", ""),
-                record=self._text(given), moves=_number(given.get("move", "0")),
-                run="" if run is None else str(run), step=0 if run is None else number_in(path),
+                f"advice\n{game}", "odds", file=game, seat=given.get("seat", ""),
+                record=self._text(given), moves=whole_number(given.get("move", "0")),
+                run="" if run is None or step < 1 else str(run), step=step,
             )  # fmt: skip
-            part = page("hint", **found)
+            part = page("odds", **found)
         except Refused as error:
             part = page("unavailable", fact=error.fact, fix=error.fix)
         if "part" in given:
             return HTMLResponse(part)
         back = "/replay?" + urlencode({k: v for k, v in given.items() if k != "seat"})
         return html(page(
-            "fragment", title="Advice", place="Replays", part=part, back=back, owner=True
+            "fragment", title="Odds", place="Replays", part=part, back=back, owner=True
         ))  # fmt: skip
 
     def conversation(self, request: Request, form: Form) -> Response:
         """A whole play as a conversation, as a fragment."""
         given = request.query_params
         path = self._folders.inside(given.get("file", ""))
-        number, game = _number(given.get("number", "0")), given.get("game", "")
+        number, game = whole_number(given.get("number", "0")), given.get("game", "")
         query = _query(file=path, number=number, game=game)
         part = Markup(
             self._workers.call(
@@ -184,7 +191,7 @@ class ReplayPages:
 
     def _text(self, given: Any) -> str:
         path = self._folders.inside(given.get("file", ""))
-        number = _number(given.get("number", "0"))
+        number = whole_number(given.get("number", "0"))
         found: str = self._workers.call("transcripts", "record_text", file=str(path), number=number)
         return found
 
@@ -193,7 +200,7 @@ class ReplayPages:
         seat = form.get("seat", "")
         room = self._rooms.open(
             self._game(form.get("game", "")), {}, [seat], {}, record=self._text(form),
-            moves=_number(form.get("move", "0")),
+            moves=whole_number(form.get("move", "0")),
         )  # fmt: skip
         return see(f"/seat/{room.tokens[seat]}")
 
@@ -277,7 +284,49 @@ class ReplayPages:
         return html(page(
             "run", title=self._folders.shown(folder), place="Runs", part=part,
             shown=self._folders.shown(folder), query=_query(folder=folder),
-            running=found["state"] != "ended",
+            running=found["state"] != "ended", folder=str(folder),
+        ))  # fmt: skip
+
+    def plays(self, request: Request, form: Form) -> Response:
+        """The plays of a range of a run's steps. Its files are read one after the other, until a
+        page is full; `at` is the step, and the play in its file, at which the search goes on."""
+        given = request.query_params
+        folder = self._folders.inside(given.get("folder", ""))
+        limits = {name: given.get(name, "") for name in ("from", "to")}
+        steps = {name: whole_number(text) for name, text in limits.items() if text.isdecimal()}
+        step, _, first = given.get("at", "").partition("-")
+        begin = max(steps.get("from", 0), whole_number(step))
+        files = [
+            self._folders.inside(file)
+            for file in SavedRun(folder).transcripts()
+            if begin <= number_in(file) <= steps.get("to", number_in(file))
+        ]
+        goes_on = bool(files) and number_in(files[0]) == whole_number(step)
+        filters = _filters(given)
+        found = self._workers.call(
+            "transcripts", "plays_over", files=[str(file) for file in files], count=PAGE,
+            first=whole_number(first) if goes_on else 0, **filters,
+        )  # fmt: skip
+        rows = [
+            row | {"query": _query(file=files[row["file"]], number=row["number"]),
+                   "step": number_in(files[row["file"]])}
+            for row in found["rows"]
+        ]  # fmt: skip
+        query, later = _query(folder=folder, **steps, **filters), ""
+        told = "No transcripts of these steps are kept."
+        if found["next"]:
+            place, number = found["next"]
+            later = f"/run/plays?{query}&at={number_in(files[place])}-{number}"
+            told = f"step {number_in(files[place])}, play {number + 1}; there the search goes on."
+        elif files:
+            told = f"the end of step {number_in(files[-1])}."
+        if files:
+            told = f"Looked through from step {number_in(files[0])} to {told}"
+        return html(page(
+            "plays", title="Plays of a run", place="Runs", shown=self._folders.shown(folder),
+            rows=rows, told=told, action="/run/plays", hidden=("folder", str(folder)),
+            filters=filters, steps=steps, later=later,
+            earlier=f"/run/plays?{query}" if given.get("at") else "",
         ))  # fmt: skip
 
     def report(self, request: Request, form: Form) -> Response:
@@ -337,10 +386,6 @@ def _filters(given: Mapping[str, str]) -> dict[str, Any]:
     if given.get("seat") and found.keys() & {"least", "most"}:
         found["seat"] = given["seat"][:100]
     return found
-
-
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() and len(text) < 10 else 0
 
 
 def _damaged(error: RunDamaged) -> Refused:

@@ -20,12 +20,14 @@ class StudioTasks:
         self._tasks: dict[str, Callable[..., Any]] = {
             "open": desk.open, "again": desk.again, "look": desk.look, "answer": desk.answer,
             "undo": desk.undo, "prompt": desk.prompt, "record": desk.record, "close": desk.close,
-            "advise": advice.advise, "review": advice.review, "describe": workshop.describe,
+            "advise": advice.advise, "review": advice.review, "odds": advice.odds,
+            "describe": workshop.describe,
             "games": shop.games, "check": workshop.check, "facts": workshop.facts,
             "picture": workshop.picture, "pictures": workshop.pictures,
             "prompts": workshop.prompts, "proofs": shop.proofs,
             "claims": shop.claims, "played": shop.played, "solution": workshop.solution,
             "plays": replays.plays, "step": replays.step, "witness": witness.witness,
+            "plays_over": replays.plays_over,
             "conversation": replays.conversation, "record_text": replays.record_text,
             "runs": runs.rows, "run": runs.run, "compare": runs.compare, "seeds": runs.seeds,
         }  # fmt: skip

@@ -21,17 +21,22 @@ from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import dump
 from gamedsl.sema.library import resolve_argument
 from gamedsl.studio.records import transcript_of
+from gamedsl.studio.replays import point
 from gamedsl.view.conversation import conversation_html, conversation_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Env, Episode
+    from gamedsl.runtime.replay import Replay
 
 TITLES = ("One play", "Another play")
 
 
-def witness(file: str, moves: Sequence[Sequence[str]], text: str | None = None) -> dict[str, Any]:
-    """Returns the plays of a witness, one or two: each as a conversation, with what the seats know,
-    see and are sent at its end. A `text` stands for the file. Raises Refused where the file has
+def witness(
+    file: str, moves: Sequence[Sequence[str]], text: str | None = None, move: int | None = None
+) -> dict[str, Any]:
+    """Returns the plays of a witness, one or two, after `move` moves of each, at most all, which is
+    the default: as replays show that point, with what the seats know, see and are sent there; at
+    the end as conversations too. A `text` stands for the file. Raises Refused where the file has
     other problems, or has changed.
     """
     path = Path(resolve_argument(file))
@@ -41,22 +46,36 @@ def witness(file: str, moves: Sequence[Sequence[str]], text: str | None = None) 
         raise Refused("this file has problems", "open it in the editor")
     game = Game(read.ir, (path,))
     env = game.env(run_seed=0)
-    plays = [_played(env, one) for one in moves[: len(TITLES)]]
-    ends = [episode for episode, _ in plays]
-    asked = {decision.seat for episode in ends for decision in episode.decisions}
+    found = [_played(env, one) for one in moves[: len(TITLES)]]
+    plays = [replay(game, transcript_of(dump(episode)), env) for episode, _ in found]
+    total = max(len(play.moves) for play in plays)
+    move = total if move is None else max(0, min(move, total))
+    places = [min(move, len(play.moves)) for play in plays]
+    points = [
+        play.moves[place].before if place < len(play.moves) else episode
+        for play, place, (episode, _) in zip(plays, places, found, strict=True)
+    ]
+    asked = {decision.seat for episode, _ in found for decision in episode.decisions}
     seats = [seat for seat in read.ir.everyone if seat in asked]
-    seen = {seat: [_seat(episode, seat) for episode in ends] for seat in seats}
+    seen = {seat: [_seat(episode, seat) for episode in points] for seat in seats}
     for rows in seen.values():
         _mark_differences(rows)
+    titles = TITLES if len(plays) > 1 else ("The play",)
     return {
         "game": game.name,
+        "move": move,
+        "total": total,
         "plays": [
             {
-                "talk": _talk(game, episode, title if len(plays) > 1 else "The play"),
-                "seats": [[seat, seen[seat][place]] for seat in seats],
-                "fault": fault,
+                "title": title,
+                "step": point(play, place, len(play.moves)),
+                "talk": _talk(play, title) if move == total else "",
+                "seats": [[seat, seen[seat][number]] for seat in seats],
+                "fault": fault if place == len(play.moves) else "",
             }
-            for place, (title, (episode, fault)) in enumerate(zip(TITLES, plays, strict=False))
+            for number, (title, play, place, (_, fault)) in enumerate(
+                zip(titles, plays, places, found, strict=True)
+            )
         ],
         "alike": [
             seat for seat in seats
@@ -92,13 +111,12 @@ def _played(env: Env, moves: Sequence[str]) -> tuple[Episode, str]:
     return episode, ""
 
 
-def _talk(game: Game, episode: Episode, title: str) -> str:
-    played = replay(game, transcript_of(dump(episode)), episode.env)
-    return conversation_html(conversation_of(played, ()), title=title, ends=False)
+def _talk(play: Replay, title: str) -> str:
+    return conversation_html(conversation_of(play, ()), title=title, ends=False)
 
 
 def _seat(episode: Episode, seat: str) -> dict[str, Any]:
-    """Returns what a seat has seen and is asked at the end of a play, with its prompt by lines."""
+    """Returns what a seat has seen and is asked at a point of a play, with its prompt by lines."""
     decision = next((one for one in episode.decisions if one.seat == seat), None)
     lines: list[str] = []
     if decision is not None:

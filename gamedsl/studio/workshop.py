@@ -70,9 +70,9 @@ class Workshop:
             found.append(problem)
         return {"problems": found, "grades": dict(Counter(proof.grade for proof in result.proofs))}
 
-    def played(self, file: str, text: str, proof: str) -> dict[str, Any]:
-        """Returns the plays that refute a claim of a text that stands for a file, with the claim
-        and the problem."""
+    def played(self, file: str, text: str, proof: str, move: int | None) -> dict[str, Any]:
+        """Returns the plays that refute a claim of a text that stands for a file, after some moves,
+        with the claim and the problem."""
         result = self._proved(file, text)
         found = next((one for one in result.proofs if one.name == proof and one.histories), None)
         if found is None:
@@ -80,8 +80,8 @@ class Workshop:
         problems = _own(result.diagnostics, Path(file))
         problem = next((one for one in problems if one.code in found.codes), None)
         return {
-            "found": witness(file, found.histories, text),
-            "proof": {"claim": found.claim, "witness": list(found.witness)},
+            "found": witness(file, found.histories, text, move),
+            "proof": {"name": proof, "claim": found.claim, "witness": list(found.witness)},
             "problem": None if problem is None else _problem(problem, text),
         }
 

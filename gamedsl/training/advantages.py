@@ -14,6 +14,9 @@ division by the standard deviation, which Liu et al. 2025 found to bias it and w
 strategies). Written replies come to so many different turns that one which stands alone there is
 compared with all of its role.
 
+The return of a referee that is trained is its payoff: it has a part in no team's reward, and no
+team in its.
+
 Subtracting what does not depend on a sample's own action leaves the expected gradient as it is and
 lowers its variance. The means of a step contain the game itself, so each takes a share of about
 1/n of the signal away, the same for all actions, n being the games in the mean; where several
@@ -21,7 +24,8 @@ seats of a role share a mean, what an action earned the others is in it too, wit
 `leave_one_out` (Kool et al. 2019) leaves the whole game out and is free of both; of written
 replies it leaves out the reply. `running` is known before the step is played, and so exactly
 unbiased: the baseline of each role of its own of SPIRAL (Liu et al. 2025), which takes it after
-the update. `global` is the known-bad control: one number for all roles, which penalises every
+the update. `critic` is a value that is learned, of each decision (`gamedsl.training.critic`).
+`global` is the known-bad control: one number for all roles, which penalises every
 action of the lower-paid role.
 """
 
@@ -37,7 +41,9 @@ from typing import Any, NamedTuple
 from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.recipe.table import Overlong, Recipe
 from gamedsl.training.credit import Redraws, Replays
-from gamedsl.training.trajectories import Batch, Sample
+from gamedsl.training.critic import Critic, Earned
+from gamedsl.training.moving_means import MovingMeans
+from gamedsl.training.trajectories import Batch, Sample, Trajectory
 
 
 class Return(NamedTuple):
@@ -89,13 +95,15 @@ class Advantages:
     the checkpoint."""
 
     def __init__(
-        self, recipe: Recipe, replays: Replays | Redraws | None = None, *, written: bool = False
-    ) -> None:
+        self, recipe: Recipe, replays: Replays | Redraws | None = None, *, written: bool = False,
+        critic: Critic | None = None,
+    ) -> None:  # fmt: skip
         """replays: plays out alternatives, for a `credit` that asks for them. written: replies are
-        written, not scored."""
+        written, not scored. critic: for the `baseline` of that name."""
         self._recipe, self._written = recipe, written
         self._team = recipe.credit == "team"
         self._replays = replays if recipe.credit in ("difference", "counterfactual") else None
+        self._critic = critic
         self._running = Running(Fraction(recipe.baseline_rate).limit_denominator(10**9))
 
     def weigh(self, batch: Batch, learns: Collection[str]) -> Weighed:
@@ -104,6 +112,10 @@ class Advantages:
         returns = [self._return(batch, unit, *one) for unit, one in enumerate(samples)]
         if self._replays is not None:
             amounts = list(map(Fraction, self._replays.advantages(batch, samples)))
+        elif self._critic is not None:
+            amounts = list(
+                map(Fraction, self._critic.advantages(batch, self._earned(samples, returns)))
+            )
         elif self._recipe.baseline == "running":
             amounts = self._running.over(returns)
         else:
@@ -126,18 +138,36 @@ class Advantages:
 
     def state(self) -> dict[str, Any]:
         """Returns what a checkpoint must hold of it."""
-        return {"running": self._running.state()}
+        kept = {"running": self._running.state()}
+        return kept if self._critic is None else kept | {"critic": self._critic.state()}
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The fields of the last step's record."""
+        return {} if self._critic is None else self._critic.record
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes on from what `state` returned."""
         self._running.restore(state["running"])
+        if self._critic is not None:
+            self._critic.restore(state["critic"])
+
+    def _earned(
+        self, samples: Sequence[tuple[int, Sample]], returns: Sequence[Return]
+    ) -> list[Earned]:
+        """Returns what the critic learns from."""
+        found = []
+        for (number, sample), one in zip(samples, returns, strict=True):
+            lost = overlong(self._recipe.overlong, sample)
+            found.append(Earned(number, sample, one.games, one.amount + lost, lost))
+        return found
 
     def _counted(self, batch: Batch, learns: Collection[str]) -> list[tuple[int, Sample]]:
         """Returns the samples that take part in anything: not void, and of a role that is trained.
         Credit by replays compares nothing with what other roles earned, so only those that learn
         now."""
-        roles = {sample.role for _, sample in batch.samples}
-        trained = {role for role in roles if self._recipe.part(role).learns}
+        games = batch.trajectories
+        trained = self._recipe.learners(games[0].episode.env.ir) if games else ()
         return [
             (number, sample)
             for number, sample in batch.samples
@@ -149,10 +179,10 @@ class Advantages:
     def _return(self, batch: Batch, unit: int, number: int, sample: Sample) -> Return:
         one = batch.trajectories[number]
         amount = self._to_go(batch, number, sample) - overlong(self._recipe.overlong, sample)
-        cells = self._cells(one.group, sample)
+        cells = self._cells(one, sample)
         return Return(sample.role, one.games, amount, *cells, unit if self._written else number)
 
-    def _cells(self, group: int, sample: Sample) -> tuple[Hashable, Hashable]:
+    def _cells(self, one: Trajectory, sample: Sample) -> tuple[Hashable, Hashable]:
         """Returns the cell that the baseline is over, and the wider one."""
         match self._recipe.baseline:
             case "global":
@@ -161,9 +191,15 @@ class Advantages:
                 return _prompt(sample), _COMPARED["turn"](0, sample)
             case "information_set":
                 return sample.query, sample.query
-            case "mean" | "leave_one_out" | "running" | "none":
-                cell = _COMPARED[self._recipe.compare](group, sample)
-                return cell, _COMPARED["role"](group, sample) if self._written else cell
+            case "mean" | "leave_one_out" | "running" | "critic" | "none":
+                cell = self._compared(one, sample)
+                return cell, _COMPARED["role"](one.group, sample) if self._written else cell
+
+    def _compared(self, one: Trajectory, sample: Sample) -> Hashable:
+        """Returns the key of what a sample is compared with. A referee is in no team."""
+        by = self._recipe.compare
+        alone = by == "team" and sample.seat not in one.episode.env.ir.seats
+        return _COMPARED["role" if alone else by](one.group, sample)
 
     def _scale_cell(self, batch: Batch, number: int, sample: Sample) -> Hashable:
         """Returns the key of the samples whose advantages are divided by one deviation; None for
@@ -172,8 +208,7 @@ class Advantages:
             case "none":
                 return None
             case "group":
-                group = batch.trajectories[number].group
-                return "group", _COMPARED[self._recipe.compare](group, sample)
+                return "group", self._compared(batch.trajectories[number], sample)
             case "batch":
                 return "batch", None if self._written else sample.role
 
@@ -181,9 +216,9 @@ class Advantages:
         """Returns the return from a sample on: its seat's, or the mean of all seats'."""
         if sample.invalid is not None:
             return Fraction(_reward(batch, number, sample) or 0)
-        if not self._team or sample.point is None:
-            return Fraction(_reward(batch, number, sample) or 0) - sample.paid
         episode = batch.trajectories[number].episode
+        if not self._team or sample.point is None or sample.seat not in episode.rewards:
+            return Fraction(_reward(batch, number, sample) or 0) - sample.paid
         rewards = {s: r for s, r in episode.rewards.items() if r is not None}
         before = rewards_so_far(episode.env.ir, sample.point.episode.paid)
         to_go = [Fraction(reward) - before.get(seat, 0) for seat, reward in rewards.items()]
@@ -206,7 +241,7 @@ def _reward(batch: Batch, number: int, sample: Sample) -> Fraction | int | None:
     episode = batch.trajectories[number].episode
     if sample.invalid is not None:
         return episode.env.cost_of(sample.seat)
-    return episode.rewards.get(sample.seat)
+    return episode.earnings.get(sample.seat)
 
 
 def _prompt(sample: Sample) -> Hashable:
@@ -264,36 +299,29 @@ BASELINES: dict[str, Callable[[Sequence[Return]], list[Fraction]]] = {
 
 
 class Running:
-    """Each role's mean return over the steps so far.
-
-    The k-th step has weight 1/k at first, so that all count alike, and never less than `rate`, so
-    that what was earned long ago is forgotten. The first step is compared with its own mean.
-    """
+    """Each role's mean return over the steps so far. The first step is compared with its own
+    mean."""
 
     def __init__(self, rate: Fraction = Fraction(1, 10)) -> None:
-        self._rate = rate
-        self._means: dict[str, float] = {}
-        self._steps: dict[str, int] = {}
+        self._means = MovingMeans(rate)
 
     def over(self, returns: Sequence[Return]) -> list[Fraction]:
         """Returns the returns less the roles' means before this step, which it then adds to
         them."""
         now = means(returns, [one.role for one in returns])
-        before = {role: Fraction(mean) for role, mean in self._means.items()}
+        before = {role: Fraction(mean) for role, mean in self._means.means.items()}
         found = [one.amount - before.get(one.role, now[one.role]) for one in returns]
         for role in dict.fromkeys(one.role for one in returns):
-            self._steps[role] = self._steps.get(role, 0) + 1
-            share = max(Fraction(1, self._steps[role]), self._rate)
-            self._means[role] = float((1 - share) * before.get(role, 0) + share * now[role])
+            self._means.see(role, now[role])
         return found
 
     def state(self) -> dict[str, Any]:
         """Returns what a checkpoint must hold of it."""
-        return {"means": dict(self._means), "steps": dict(self._steps)}
+        return self._means.state()
 
     def restore(self, state: dict[str, Any]) -> None:
         """Goes on from what `state` returned."""
-        self._means, self._steps = dict(state["means"]), dict(state["steps"])
+        self._means.restore(state)
 
 
 def means(returns: Sequence[Return], keys: Sequence[Hashable]) -> dict[Hashable, Fraction]:

@@ -289,8 +289,8 @@ class Redraws:
         if sample.invalid is not None:
             cost = episode.env.cost_of(sample.seat)
             return None if cost is None else Fraction(cost)
-        if not self._held:
-            reward = episode.rewards.get(sample.seat)
+        if not self._held or sample.seat not in episode.rewards:
+            reward = episode.earnings.get(sample.seat)
             return None if reward is None else Fraction(reward) - sample.paid
         earned = [Fraction(one) for one in episode.rewards.values() if one is not None]
         return sum(earned, Fraction(0)) / len(earned) if earned else None

@@ -138,7 +138,7 @@ def _dry_run(
         ("a step", f"{recipe.games:,} games, {round(decisions / share):,} decisions"),
         ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
-        *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
+        *([("warm-up", described(recipe))] if recipe.experts else []),
         *_memory(policy, trained, work),
         *_endpoints(recipe, seating, share),
         *replayed,
@@ -197,12 +197,13 @@ def _in_words(
         *_format(policy, recipe),
         *_preset(recipe),
         ("trained parameters", f"{trained:,}"),
+        *_referees(game, recipe),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         (
             "one group" if played == recipe.group_size else f"{played} games",
             f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid",
         ),
-        *([("warm-up", described(recipe.warm_up))] if recipe.warm_up.expert else []),
+        *([("warm-up", described(recipe))] if recipe.experts else []),
         *([("context", context.describe())] if context is not None else []),
         *([("keys and values", _rooms(policy, context))] if context is not None else []),
         *_memory(policy, trained, work),
@@ -258,6 +259,13 @@ def _models(policy: Policy) -> list[tuple[str, str]]:
                   + (f", {_size(one):,} parameters" if len(models) > 1 else ""))
         for one in models
     ]  # fmt: skip
+
+
+def _referees(game: Game, recipe: Recipe) -> list[tuple[str, str]]:
+    """Returns the referees that are trained."""
+    learners = recipe.learners(game.ir)
+    found = [role.name for role in game.ir.referees if role.name in learners]
+    return [("trained referees", f"{', '.join(found)}, each on its payoff")] if found else []
 
 
 def _format(policy: Policy, recipe: Recipe) -> list[tuple[str, str]]:

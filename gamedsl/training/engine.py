@@ -157,9 +157,11 @@ def _trunk(game: Game, recipe: Recipe) -> Trunk:
     """Returns how long a language model keeps the frozen part of prompts: from step to step only
     where it reads the same prompts at every step, known from the start. Elsewhere what is kept
     would depend on where the run was last resumed, and with the packing of a pass its last bits.
-    There it is kept from the games of a step to their update."""
+    There it is kept from the games of a step to their update; in words from the first pass over
+    what was written to the last, and through the whole warm-up before the first step."""
     from gamedsl.training.information_sets import decisions_of
 
-    if recipe.in_words(game.ir) or NO_LANGUAGE.issuperset(recipe.models(game.ir).values()):
+    if NO_LANGUAGE.issuperset(recipe.models(game.ir).values()):
         return "never"
-    return "step" if decisions_of(game.env(), recipe.seed) is None else "run"
+    listed = not recipe.in_words(game.ir) and decisions_of(game.env(), recipe.seed) is not None
+    return "run" if listed else "step"

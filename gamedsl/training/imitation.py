@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from gamedsl.policies.base import Policy
-from gamedsl.recipe.table import Recipe, WarmUp
+from gamedsl.recipe.table import Recipe, file_of
 from gamedsl.training.checkpoint import adapters_of, put_back
 from gamedsl.training.errors import TrainError
-from gamedsl.training.imitation_data import FILE, Fit, ImitationDataset, datasets_of
+from gamedsl.training.imitation_data import Fit, ImitationDataset, datasets_of
 from gamedsl.training.optimizer import clip_gradients
 from gamedsl.training.rollout import generator
 from gamedsl.training.seats import SeatAssignment
@@ -60,7 +60,7 @@ def imitate(
     """
     learned, held_out = datasets_of(game, env, recipe, seating, policy)
     epochs, whole = list[Record](), Record()
-    for number in range(1, rounds_of(recipe.warm_up) + 1):
+    for number in range(1, rounds_of(recipe) + 1):
         if number > 1:
             more = datasets_of(game, env, recipe, seating, policy, number)
             learned.take(more[0])
@@ -76,10 +76,10 @@ def imitate(
     return whole
 
 
-def rounds_of(plan: WarmUp) -> int:
-    """Returns how often games are played: once for a file, which does not say what else the player
+def rounds_of(recipe: Recipe) -> int:
+    """Returns how often games are played: once for files, which do not say what else their players
     would have done."""
-    return 1 if (plan.expert or "").startswith(FILE) else plan.rounds
+    return 1 if all(file_of(name) for name in recipe.experts) else recipe.warm_up.rounds
 
 
 def warm_up(
@@ -138,26 +138,34 @@ def warm_up(
     put_back(policy, kept)
     optimizer.zero_grad()
     return {
-        "expert": plan.expert, "games": dataset.games, "prompts": len(dataset),
+        "expert": _named(recipe), "games": dataset.games, "prompts": len(dataset),
         "held_out_games": held_out.games, "held_out_prompts": min(len(held_out), HELD_OUT),
         "before": _fit_fields(before), "after": _fit_fields(best), "best_epoch": best_epoch,
         "epochs": epochs,
     }  # fmt: skip
 
 
-def described(plan: WarmUp) -> str:
+def described(recipe: Recipe) -> str:
     """Returns a description of a warm-up in words."""
-    if plan.expert is None:
+    plan, experts = recipe.warm_up, recipe.experts
+    if not experts:
         return "none"
-    if plan.expert.startswith(FILE):
-        what = f"the games of {plan.expert.removeprefix(FILE)}"
-    else:
-        against = "" if plan.opponents is None else f" against {plan.opponents}"
-        what = f"{plan.games:,} games of {plan.expert}{against}"
+    what = _named(recipe)
+    if not all(map(file_of, experts)):
+        what = f"{plan.games:,} games of {what}"
+        what += "" if plan.opponents is None else f" against {plan.opponents}"
         what += f", {plan.explore:.0%} of its moves random" if plan.explore else ""
         what += f"; as many of the policy, {plan.rounds - 1} times" if plan.rounds > 1 else ""
     what += f"; those that earned {plan.reward:g} or more" if plan.reward is not None else ""
     return f"{what}; at most {plan.epochs} epochs"
+
+
+def _named(recipe: Recipe) -> str:
+    """Returns what is imitated: by all roles, and by those that have an expert of their own."""
+    usual = [] if recipe.warm_up.expert is None else [recipe.warm_up.expert]
+    own = {one.role: one.expert for one in recipe.roles if one.expert is not None}
+    own = {role: "nothing" if name == "none" else name for role, name in own.items()}
+    return "; ".join([*usual, *(f"{name} as {role}" for role, name in own.items())])
 
 
 def _fit_fields(fit: Fit) -> Record:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -50,8 +50,9 @@ from gamedsl.players.random import RandomPlayer
 from gamedsl.policies.base import Message, Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.prompting.events import SILENCE
-from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, split_thought, write_open_reply
-from gamedsl.recipe.table import Recipe, WarmUp
+from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, split_thought
+from gamedsl.prompting.tool_calls import is_bare_call
+from gamedsl.recipe.table import Recipe, WarmUp, file_of
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read_file
 from gamedsl.storage.reader import FileRefused
@@ -65,7 +66,6 @@ from gamedsl.training.sessions import writer
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Env, Episode, Game
 
-FILE = "file:"
 ASKED = 4
 """How often a player whose odds are not known is asked at a distinct prompt."""
 
@@ -109,40 +109,49 @@ def datasets_of(
     game: Game, env: Env, recipe: Recipe, seating: SeatAssignment, policy: Policy, number: int = 1
 ) -> tuple[ImitationDataset, ImitationDataset]:
     """Returns what the roles that are trained learn in a round, and what is held out: games of the
-    recipe's expert, or those of a file; in all rounds but the first the policy plays in the
-    expert's place. Raises TrainError."""
+    recipe's experts, or those of files; in all rounds but the first the policy plays in the
+    experts' place. Raises TrainError."""
     if recipe.in_words(game.ir):
         return chats_of(game, env, recipe, seating, writer(policy))
     return prompts_of(game, env, recipe, seating, policy if number > 1 else None, number)
 
 
+def _files_of(recipe: Recipe, seating: SeatAssignment) -> dict[Path, frozenset[str]]:
+    """Returns the files that are imitated, each with the roles that learn from it."""
+    found: dict[Path, frozenset[str]] = {}
+    for role in sorted(seating.learners):
+        expert = recipe.expert_of(role)
+        if expert is not None and (path := file_of(expert)) is not None:
+            found[path] = found.get(path, frozenset()) | {role}
+    return found
+
+
 def players_of(
-    game: Game, recipe: Recipe, seating: SeatAssignment
+    game: Game, recipe: Recipe, seating: SeatAssignment, seed: int
 ) -> tuple[list[dict[str, Player]], list[frozenset[str]]]:
     """Returns the players of all seats, once or more, and each time the seats that are learned
-    from: the expert holds every seat that has no player of its own; or, where it has opponents, one
-    seat after another. Raises TrainError."""
-    from gamedsl.players.table import open_player
-
-    plan, role_of = recipe.warm_up, game.ir.role_of
-    assert plan.expert is not None, "there is no warm-up"
-    taught = [seat for seat in game.ir.seats if role_of[seat] in seating.learners]
-    try:
-        expert = open_player(
-            plan.expert, game, seed=recipe.seed, budget=seating.budget, from_file=True
-        )
-        if isinstance(expert, EndpointPlayer):
-            expert.endpoint.keep_on_disk()  # a warm-up that was stopped begins anew
-        if isinstance(expert, RandomPlayer):
-            expert = RandomPlayer(seed=recipe.seed, plain_words=True)
-        if plan.opponents is None:
-            return [_seated(game, seating, expert)], [frozenset(taught)]
-        other = open_player(
-            plan.opponents, game, seed=recipe.seed + 1, budget=seating.budget, from_file=True
-        )
-    except PlayerError as error:
-        raise TrainError(error.message, error.help) from error
-    holders = [_seated(game, seating, other) | {seat: expert} for seat in taught]
+    from. Without opponents experts hold the seats of all roles that imitate them, at once; with
+    opponents, one seat after another. A seat that has neither an expert nor a player of its own is
+    held by the opponents; without these by the run's expert, or at random. Players draw with
+    `seed`, opponents with the next. Raises TrainError."""
+    plan, ir = recipe.warm_up, game.ir
+    names = {
+        role: name for role in seating.learners
+        if (name := recipe.expert_of(role)) is not None and file_of(name) is None
+    }  # fmt: skip
+    taught = [seat for seat in ir.everyone if ir.role_of[seat] in names]
+    if not taught:
+        return [], []
+    usual = "random" if plan.expert is None or file_of(plan.expert) else plan.expert
+    opened = {
+        name: _open_expert(name, game, seed, seating)
+        for name in sorted({*names.values(), *([usual] if plan.opponents is None else [])})
+    }
+    experts = {seat: opened[names[ir.role_of[seat]]] for seat in taught}
+    if plan.opponents is None:
+        return [_seated(game, seating, opened[usual]) | experts], [frozenset(taught)]
+    rest = _seated(game, seating, _open(plan.opponents, game, seed + 1, seating))
+    holders = [rest | {seat: expert} for seat, expert in experts.items()]
     return holders, [frozenset({seat}) for seat in taught]
 
 
@@ -152,23 +161,40 @@ def _seated(game: Game, seating: SeatAssignment, player: Player) -> dict[str, Pl
     return {seat: seating.players.get(role_of[seat], player) for seat in game.ir.everyone}
 
 
+def _open_expert(name: str, game: Game, seed: int, seating: SeatAssignment) -> Player:
+    """Opens a player that is imitated."""
+    expert = _open(name, game, seed, seating)
+    if isinstance(expert, EndpointPlayer):
+        expert.endpoint.keep_on_disk()  # a warm-up that was stopped begins anew
+    if isinstance(expert, RandomPlayer):
+        expert = RandomPlayer(seed=seed, plain_words=True)
+    return expert
+
+
+def _open(name: str, game: Game, seed: int, seating: SeatAssignment) -> Player:
+    from gamedsl.players.table import open_player
+
+    try:
+        return open_player(name, game, seed=seed, budget=seating.budget, from_file=True)
+    except PlayerError as error:
+        raise TrainError(error.message, error.help) from error
+
+
 def _split_file(
-    recipe: Recipe, game: Game, env: Env
+    file: Path, roles: frozenset[str], recipe: Recipe, game: Game, env: Env
 ) -> Iterator[tuple[bool, int, list[ValidReply]]]:
-    """Yields the games of the recipe's file: whether it is held out (by its hash), the number of
-    games that it stands for, and each decision with its choice. Raises TrainError where none is
+    """Yields the games of a file: whether it is held out (by its hash), the number of games that it
+    stands for, and each decision of some roles with its choice. Raises TrainError where none is
     left to learn from."""
-    plan = recipe.warm_up
-    assert plan.expert is not None, "there is no warm-up"
-    file, learned = Path(plan.expert.removeprefix(FILE)).expanduser(), 0
+    plan, learned = recipe.warm_up, 0
     for transcript in _read_games(file, game, env):
         held_out = share_of(transcript) < plan.held_out
         games = transcript.head.get("games", 1)
         learned += 0 if held_out else games
-        paid = {} if transcript.result is None else transcript.result.rewards
+        paid = {} if transcript.result is None else transcript.result.earnings
         yield held_out, games, [
             one for one in choices(env, transcript)
-            if _earned(recipe, paid.get(one.decision.seat))
+            if one.decision.role in roles and _earned(recipe, paid.get(one.decision.seat))
         ]  # fmt: skip
     if not learned:
         raise TrainError(f"{file} holds no game to learn from", "lower `warm_up.held_out`")
@@ -339,28 +365,25 @@ def prompts_of(
     """Returns the prompts of a round that are learned and those that are held out; see
     `datasets_of`."""
     plan = recipe.warm_up
-    if (plan.expert or "").startswith(FILE):
-        learned, kept = PromptDataset(), PromptDataset()
-        for held_out, games, moves in _split_file(recipe, game, env):
+    learned, kept = PromptDataset(), PromptDataset()
+    for file, roles in _files_of(recipe, seating).items() if number == 1 else ():
+        for held_out, games, moves in _split_file(file, roles, recipe, game, env):
             into = kept if held_out else learned
             into.games += games
             for decision, name, _ in moves:
-                if decision.role in seating.learners:
-                    row = [float(legal == name) for legal in decision.legal]
-                    into.add(query_of(decision, seating.adapter(decision.role)), row, games)
-        return learned, kept
-    holders, taught = players_of(game, recipe, seating)
+                row = [float(legal == name) for legal in decision.legal]
+                into.add(query_of(decision, seating.adapter(decision.role)), row, games)
+    holders, taught = players_of(game, recipe, seating, recipe.seed)
     held = round(plan.games * plan.held_out)
     student = None if policy is None else partial(_policy_odds, policy, recipe.temperature)
-    found = [
-        gather(
-            env, holders, taught, seating.adapter,
-            generator(recipe.seed, number - 1, f"warm-up, {purpose}"),
-            games=games, explore=plan.explore, student=student,
-        )
-        for purpose, games in (("learned", plan.games - held), ("held out", held))
-    ]  # fmt: skip
-    return found[0], found[1]
+    for into, games, purpose in ((learned, plan.games - held, "learned"), (kept, held, "held out")):
+        if taught:
+            into.take(gather(
+                env, holders, taught, seating.adapter,
+                generator(recipe.seed, number - 1, f"warm-up, {purpose}"),
+                games=games, explore=plan.explore, student=student,
+            ))  # fmt: skip
+    return learned, kept
 
 
 def _policy_odds(policy: Policy, temperature: float, queries: Sequence[Query]) -> list[np.ndarray]:
@@ -560,7 +583,7 @@ class ChatDataset:
             adapter = adapters[decision.seat] = seating.adapter(decision.role)
             query = query_of(decision, adapter)
             if decision.said is not None:
-                text = said.text or _spelled(said)
+                text = _spelled(said)
                 turns[decision.seat].append(_turn(self.policy, query, text))
             elif decision.form.think is not None:
                 self._think(said, query, turns[decision.seat], chats[decision.seat])
@@ -628,34 +651,33 @@ def chats_of(
     game: Game, env: Env, recipe: Recipe, seating: SeatAssignment, policy: Writing
 ) -> tuple[ChatDataset, ChatDataset]:
     """Returns the chats that are learned and those that are held out; see `datasets_of`."""
-    plan = recipe.warm_up
-    assert plan.expert is not None, "there is no warm-up"
-    free = recipe.replies == "free"
+    plan, free = recipe.warm_up, recipe.replies == "free"
     learned, kept = ChatDataset(policy, free), ChatDataset(policy, free)
-    if plan.expert.startswith(FILE):
-        path = Path(plan.expert.removeprefix(FILE)).expanduser()
-        if is_chats(path):
-            _add_chats(path, plan, seating, learned, kept)
+    for file, roles in _files_of(recipe, seating).items():
+        if is_chats(file):
+            _add_chats(file, {seating.adapter(role) for role in roles}, plan, learned, kept)
         else:
-            for held_out, _, moves in _split_file(recipe, game, env):
-                into = kept if held_out else learned
-                into.add(seating, [one for one in moves if one.decision.role in seating.learners])
-        _check_learned(plan, learned)
-        return learned, kept
+            for held_out, _, moves in _split_file(file, roles, recipe, game, env):
+                (kept if held_out else learned).add(seating, moves)
     held = round(plan.games * plan.held_out)
-    for into, games, purpose in ((learned, plan.games - held, "learned"), (kept, held, "held out")):
-        for said in _played(game, env, recipe, seating, games, f"warm-up, {purpose}"):
-            into.add(seating, said)
-    _check_learned(plan, learned)
+    parts = ((learned, plan.games - held, "learned"), (kept, held, "held out"))
+    for number, (into, games, purpose) in enumerate(parts):  # else some texts would be in both
+        holders, taught = players_of(game, recipe, seating, recipe.seed + 2 * number)
+        if taught:
+            rng = generator(recipe.seed, 0, f"warm-up, {purpose}")
+            for said in _played(env, recipe, holders, taught, games, rng):
+                into.add(seating, said)
+    _check_learned(recipe, learned)
     return learned, kept
 
 
 def _add_chats(
-    path: Path, plan: WarmUp, seating: SeatAssignment, learned: ChatDataset, kept: ChatDataset
+    path: Path, adapters: Set[str], plan: WarmUp, learned: ChatDataset, kept: ChatDataset
 ) -> None:
     """Adds the chats of a data set, of which a share by their hashes is held out. Raises
-    TrainError for one that names no adapter where several learn."""
-    trained = sorted({seating.adapter(role) for role in seating.learners})
+    TrainError for one that names none of the adapters that learn from it, where these are
+    several."""
+    trained = sorted(adapters)
     for adapter, messages in read_chats(path):
         if adapter is None and len(trained) == 1:
             adapter = trained[0]
@@ -669,24 +691,25 @@ def _add_chats(
         (kept if held_out else learned).add_chat(adapter, messages)
 
 
-def _check_learned(plan: WarmUp, learned: ChatDataset) -> None:
+def _check_learned(recipe: Recipe, learned: ChatDataset) -> None:
     """Raises TrainError where there is nothing to learn."""
     if learned.chats:
         return
+    least, experts = recipe.warm_up.reward, ", ".join(f"`{name}`" for name in recipe.experts)
     if learned.unsaid:
         raise TrainError(
-            f"`{plan.expert}` chooses, and does not say what it thought: here a thought comes"
+            f"{experts} chooses, and does not say what it thought: here a thought comes"
             " before each choice",
             "imitate a player that writes, such as `model:NAME` or an endpoint, or transcripts of a"
             " run with their replies",
         )
-    if plan.reward is not None:
+    if least is not None:
         raise TrainError(
-            f"no seat earned {plan.reward:g} in {learned.games:,} games of `{plan.expert}`",
+            f"no seat earned {least:g} in {learned.games:,} games of {experts}",
             "lower `warm_up.reward`, or play more games",
         )
     raise TrainError(
-        f"`{plan.expert}` says nothing valid in {learned.games:,} games",
+        f"{experts} says nothing valid in {learned.games:,} games",
         "imitate a player that gives valid replies",
     )
 
@@ -695,11 +718,11 @@ _Reply: TypeAlias = "Action | str | ParseFailure"
 
 
 def _played(
-    game: Game, env: Env, recipe: Recipe, seating: SeatAssignment, games: int, purpose: str
-) -> Iterator[list[ValidReply]]:
-    """Yields what the expert said in the seats that are taught, game by game, as it was asked."""
-    rng = generator(recipe.seed, 0, purpose)
-    holders, taught = players_of(game, recipe, seating)
+    env: Env, recipe: Recipe, holders: Sequence[Mapping[str, Player]],
+    taught: Sequence[frozenset[str]], games: int, rng: np.random.Generator,
+) -> Iterator[list[ValidReply]]:  # fmt: skip
+    """Yields what the players of `holders` said in the seats that are taught, game by game, as they
+    were asked."""
     other = RandomPlayer(seed=int(rng.integers(2**31)))
     for number, seed in enumerate(rng.integers(2**31, size=games)):
         players, seats = holders[number % len(holders)], taught[number % len(holders)]
@@ -715,7 +738,7 @@ def _played(
                 if seat in seats and rng.random() < recipe.warm_up.explore:
                     replies[seat] = other.act(decision, episode)
             episode.step(replies)
-        yield [one for one in said if _earned(recipe, episode.rewards.get(one.decision.seat))]
+        yield [one for one in said if _earned(recipe, episode.earnings.get(one.decision.seat))]
 
 
 def _answered(
@@ -739,10 +762,11 @@ def _valid(episode: Episode, decision: Decision, answered: Answered) -> Iterator
 
 
 def _spelled(said: ValidReply) -> str:
-    """Returns the shortest reply that says what was said."""
-    decision, form = said.decision, said.decision.said
-    assert form is not None
-    return write_open_reply(said.name, form, decision.type, decision.env.ir.seats)
+    """Returns an open reply as it was written, else the shortest that says it. A call and nothing
+    else is written as the model that learns it writes calls."""
+    form = said.decision.said
+    is_call = form is not None and form.form == "tool" and is_bare_call(said.text or "")
+    return said.decision.write(said.name) if is_call or not said.text else said.text
 
 
 def _turn(policy: Writing, query: Query, text: str) -> Generated:

@@ -41,6 +41,7 @@ from gamedsl.training.bundles import Bundles
 from gamedsl.training.checkpoint import Checkpoint, Lasting, adapters_of, put_back, state_of
 from gamedsl.training.contributions import contributions, wanted
 from gamedsl.training.credit import Redraws, Replays
+from gamedsl.training.critic import Critic
 from gamedsl.training.errors import TrainError
 from gamedsl.training.estimators import Estimator, Experience, estimator_of
 from gamedsl.training.imitation import imitate
@@ -245,6 +246,7 @@ class Training:
     engine: Engine
     lineages: Lineages
     schedule: Schedule
+    advantages: Advantages
     estimate: Estimator
     learner: Learner
     levels: Levels | None
@@ -287,7 +289,8 @@ class Training:
             Redraws(recipe, Sessions(writer(policy)), seating)
             if written else Replays(recipe, scorer, seating)
         )  # fmt: skip
-        advantages = Advantages(recipe, replays, written=written)
+        critic = Critic(recipe, policy) if recipe.baseline == "critic" else None
+        advantages = Advantages(recipe, replays, written=written, critic=critic)
         schedule = Schedule(game.ir, recipe)
         estimate = estimator_of(env, recipe, metrics, advantages, scorer)
         learner = Learner(
@@ -309,8 +312,8 @@ class Training:
 
             lasting["rollouts"] = stale = StaleRollouts(recipe, writer(policy), played_by)
         return cls(
-            game, recipe, run, seating, env, metrics, records, engine, lineages, schedule, estimate,
-            learner, levels, rows, stale, lasting,
+            game, recipe, run, seating, env, metrics, records, engine, lineages, schedule,
+            advantages, estimate, learner, levels, rows, stale, lasting,
         )  # fmt: skip
 
     def begin(self, notify: Callable[[Record], None], asked_to_stop: Callable[[], bool]) -> bool:
@@ -361,7 +364,7 @@ class Training:
         """Imitates the recipe's expert, and puts the policy where it says, before the first
         step."""
         recipe, policy, metrics = self.recipe, self.learner.policy, self.metrics
-        if recipe.warm_up.expert is not None:
+        if recipe.experts:
             self.imitated = imitate(
                 self.game, self.env, recipe, self.seating, policy,
                 trained_parameters(policy, self.seating), tell=notify, asked_to_stop=asked_to_stop,
@@ -431,7 +434,7 @@ class Training:
         made, which played the batch `ahead`."""
         record: Record = {"event": "step", "step": experience.step}
         record |= self.records.step(experience, updated, ahead)
-        record |= self.schedule.record(experience.step)
+        record |= self.advantages.record | self.schedule.record(experience.step)
         record |= self.pool.record() if self.pool is not None else {}
         record |= self.seating.spent()
         return record | (self.levels.see(record) if self.levels is not None else {})

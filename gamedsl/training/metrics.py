@@ -238,20 +238,23 @@ def _coupling(env: Env, recipe: Recipe, seating: SeatAssignment) -> Any:
 
 
 def role_means(batch: Batch) -> dict[str, dict[str, float | None]]:
-    """Returns the mean reward and payoff of each role over the games of a step in which no opponent
-    had its seat; None where all were void."""
+    """Returns the mean reward and payoff of each role, and of each referee that has a payoff, over
+    the games of a step in which no opponent had its seat; None where all were void."""
     means: dict[str, dict[str, float | None]] = {"reward": {}, "payoff": {}}
     ir = batch.played[0].episode.env.ir
     role_of = ir.role_of
+    roles = [role.name for role in ir.roles]
+    roles += dict.fromkeys(role_of[seat] for seat, _ in ir.referee_payoffs)
     for name in means:
         total: dict[str, Fraction] = defaultdict(Fraction)
         games: dict[str, int] = defaultdict(int)
         for one in batch.played:
-            for seat, amount in getattr(one.episode, f"{name}s").items():
+            paid = getattr(one.episode, f"{name}s") | one.episode.referee_payoffs
+            for seat, amount in paid.items():
                 if amount is not None and seat not in batch.lineup(one).seats:
                     total[role_of[seat]] += one.games * Fraction(amount)
                     games[role_of[seat]] += one.games
-        for role in (role.name for role in ir.roles):
+        for role in roles:
             means[name][role] = float(total[role] / games[role]) if games[role] else None
     return means
 

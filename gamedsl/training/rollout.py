@@ -99,7 +99,7 @@ def _without_signal(batch: Batch, seating: SeatAssignment) -> set[int]:
     """Returns the groups whose games all earn the same, in all that a return is made of."""
     earned: dict[int, dict[str, set[tuple[Any, ...]]]] = defaultdict(lambda: defaultdict(set))
     for one in batch.trajectories:
-        of_role, rewards = earned[one.group], one.episode.rewards
+        of_role, rewards = earned[one.group], one.episode.earnings
         for s in one.samples:
             if s.role in seating.learners and rewards.get(s.seat) is not None:
                 refused = s.invalid is not None

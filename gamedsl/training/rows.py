@@ -122,7 +122,8 @@ class RowSampler:
         """Yields what the policy's seats were paid in a trajectory, by the place of their roles;
         of roles of which nothing is known yet only what is no forfeit."""
         role_of, others = one.episode.env.ir.role_of, batch.lineup(one).seats
-        for seat, amount in one.episode.payoffs.items():
+        payoffs = one.episode.payoffs | one.episode.referee_payoffs
+        for seat, amount in payoffs.items():
             if amount is not None and seat not in others and role_of[seat] in self._roles:
                 place = self._roles.index(role_of[seat])
                 if not one.episode.failures or self._ends[place, 0] <= self._ends[place, 1]:
@@ -187,7 +188,7 @@ def _teaching(batch: Batch, roles: Collection[str]) -> float:
     earned: dict[Hashable, set[tuple[Any, ...]]] = defaultdict(set)
     for one in batch.played:
         role_of, group = one.episode.env.ir.role_of, (one.group, one.row)
-        rewards = one.episode.rewards.items()
+        rewards = one.episode.earnings.items()
         games[group] += one.games
         earned[group].add(tuple(paid for seat, paid in rewards if role_of[seat] in roles))
     return sum(games[group] for group in games if len(earned[group]) > 1) / sum(games.values())

@@ -21,8 +21,8 @@ class Schedule:
     """The roles that learn, step by step. It keeps the last measurement."""
 
     def __init__(self, ir: GameIR, recipe: Recipe) -> None:
-        parts = [recipe.part(role.name) for role in ir.roles]
-        self._roles = tuple(part.role for part in parts if part.learns)
+        parts = recipe.parts(ir)
+        self._roles = recipe.learners(ir)
         self._adapters = {part.role: part.adapter for part in parts if part.adapter is not None}
         self._learn = recipe.learn
         self._order = recipe.learn.order or self._roles

@@ -66,9 +66,9 @@ class Lineup:
 class SeatAssignment:
     """The holders of the seats of a game under one recipe.
 
-    `learners` are the roles that are trained; `players` hold a role in the model's place, and
-    `opponents` meet the policy, by their names in the recipe. `pool` is its past, which it meets
-    once it has one.
+    `learners` are the roles and referees that are trained; `players` hold a role in the model's
+    place, and `opponents` meet the policy, by their names in the recipe. `pool` is its past, which
+    it meets once it has one.
     """
 
     def __init__(
@@ -83,14 +83,14 @@ class SeatAssignment:
         """`reopen` gives the player of a setting anew, for a seed; without it the same goes on.
         `budget` is what endpoints among the players may use up; None is the recipe's, untouched."""
         parts = recipe.parts(ir)
-        self.learners = frozenset(part.role for part in parts if part.learns)
+        self.learners = frozenset(recipe.learners(ir))
         self._adapters = {part.role: part.adapter for part in parts if part.adapter is not None}
         self.rates = recipe.rates(ir)
         """The learning rate of each adapter, as a share of the run's."""
         self.players, self.opponents = dict(players or {}), dict(opponents or {})
         self.pool: Pool | None = None
         self.budget = budget or budget_of(recipe)
-        self.sides = _sides(ir, [part.role for part in parts if part.learns])
+        self.sides = _sides(ir, [role.name for role in ir.roles if role.name in self.learners])
         self._met = [name for name, _ in recipe.opponents]
         self._shares = np.array([share for _, share in recipe.opponents], dtype=np.float64)
         self._only: Lineup | None = None

@@ -110,10 +110,8 @@ class Sessions:
         rows: RowSampler | None,
     ) -> None:  # fmt: skip
         """Plays all games, one sample for each reply of the policy."""
-        played = [
-            _Game(start, batch.lineups[start.group], keeps_points=recipe.credit != "own")
-            for start in starts
-        ]
+        points = recipe.credit != "own" or recipe.needs_state
+        played = [_Game(start, batch.lineups[start.group], keeps_points=points) for start in starts]
         rng = generator(recipe.seed, batch.step, batch.purpose("words"))
         self._finish(played, rng, batch, recipe, seating)
         batch.trajectories += [

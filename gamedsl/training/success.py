@@ -47,11 +47,12 @@ def bounds_of(game: Game, recipe: Recipe) -> Bounds:
 
 def spans_of(game: Game, recipe: Recipe) -> Spans:
     """Returns the bounds of `bounds_of`, with None for a role without known ones."""
-    spans = _listed(game, recipe) or {seat: payoff_bounds(game.ir, seat) for seat in game.ir.seats}
+    paid = (*game.ir.seats, *(seat for seat, _ in game.ir.referee_payoffs))
+    spans = _listed(game, recipe) or {seat: payoff_bounds(game.ir, seat) for seat in paid}
     found: dict[str, list[Any]] = defaultdict(list)
     for seat, span in spans.items():
         role = game.ir.role_of[seat]
-        if recipe.part(role).learns:
+        if role in recipe.learners(game.ir):
             found[role] += [None] if span is None else map(float, span)
     return {role: None if None in ends else (min(ends), max(ends)) for role, ends in found.items()}
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict, deque
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -132,6 +132,8 @@ class Conversation:
     exchanges: tuple[Exchange, ...]
     payoffs: Mapping[str, str | None]
     rewards: Mapping[str, str | None]
+    referees: Mapping[str, str | None] = field(default_factory=dict)
+    """The payoffs of referees that have one."""
 
     @property
     def refusals(self) -> int:
@@ -156,6 +158,7 @@ def conversation_of(replay: Replay, prompted: Container[int] | None = None) -> C
         {seat: env.ir.role_of[seat] for seat in env.ir.everyone}, exchanges,
         {seat: _amount(amount) for seat, amount in episode.payoffs.items()},
         {seat: _amount(amount) for seat, amount in episode.rewards.items()},
+        {seat: _amount(amount) for seat, amount in episode.referee_payoffs.items()},
     )  # fmt: skip
 
 
@@ -168,7 +171,9 @@ def recorded_conversation(transcript: Transcript) -> Conversation:
     )
     spoke = (p.seat for one in exchanges for p in one.parts if isinstance(p, Utterance))
     seats = tuple(dict.fromkeys((*(result.payoffs if result else ()), *spoke)))
-    paid = ({}, {}) if result is None else (result.payoffs, result.rewards)
+    paid: tuple[Mapping[str, str | None], ...] = ({}, {})
+    if result is not None:
+        paid = (result.payoffs, result.rewards, result.referees)
     return Conversation(_title(transcript), seats, {}, exchanges, *paid)
 
 
@@ -367,9 +372,9 @@ def _fields(name: str) -> Iterator[str]:
     if not isinstance(found, dict):
         yield name
         return
-    for field, value in found.items():
+    for key, value in found.items():
         shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        yield f"{field}: {shown}"
+        yield f"{key}: {shown}"
 
 
 def headline_of(exchange: Exchange) -> str:
@@ -426,6 +431,8 @@ def lines_of(talk: Conversation, *, prompts: bool = False) -> Iterator[Line]:
         yield _line(("payoffs: ", "soft"), (amounts_text(talk.payoffs), "strong"))
         if talk.rewards and talk.rewards != talk.payoffs:
             yield _line(("rewards: ", "soft"), (amounts_text(talk.rewards), "strong"))
+        if talk.referees:
+            yield _line(("referees: ", "soft"), (amounts_text(talk.referees), "strong"))
 
 
 def text_of(talk: Conversation, *, prompts: bool = False) -> str:
@@ -704,4 +711,6 @@ def _end_html(talk: Conversation) -> Markup:
     rewards = ""
     if talk.rewards and talk.rewards != talk.payoffs:
         rewards = f"; rewards: {amounts_text(talk.rewards)}"
+    if talk.referees:
+        rewards += f"; referees: {amounts_text(talk.referees)}"
     return Markup('<p class="end">Payoffs: {}{}</p>').format(amounts_text(talk.payoffs), rewards)

@@ -84,17 +84,38 @@ def test_rates_in_loops_of_peers() -> None:
         assert shown == [*map(turns, rates), two(rates[1] / rates[0]), *lines]
 
 
+def test_training_steps_beside_trl() -> None:
+    table = re.search(r"^\| game \| completions.*\n\|.*\n((?:\|.*\n)+)", PAGE, re.MULTILINE)[1]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    games = result("train_step")["games"]
+    guide = (ROOT / "docs" / "coming-from" / "trl.md").read_text(encoding="utf-8")
+    assert [row[0].strip("`") for row in rows] == list(games)
+    for row, one in zip(rows, games.values(), strict=True):
+        ours, theirs = one["ours"], one["peer"]
+        assert len(theirs["seconds"]) >= 3
+        assert abs(ours["completions"] / theirs["completions"] - 1) < 0.1
+        assert row[1:] == [
+            f"{ours['completions']:.0f}, {theirs['completions']}",
+            f"{ours['tokens']:,.0f}",
+            two(ours["cpu_median"]),
+            two(theirs["cpu_median"]),
+            two(one["cpu_ratio"]),
+            two(ours["cpu_median"] / one["floor_seconds"]),
+        ]
+        assert one["cpu_ratio"] == theirs["cpu_median"] / ours["cpu_median"]
+        assert two(one["cpu_ratio"]) in guide
+    growth = [one["growth"] for one in games.values() if "growth" in one]
+    assert f"took {two(min(growth))} to {two(max(growth))} times as long" in TEXT
+
+
 def test_other_timings() -> None:
-    step, solve, hexes = result("train_step"), result("solve"), result("hex")["boards"]
+    solve, hexes = result("solve"), result("hex")["boards"]
     told = {one["what"]: one for one in solve["games"]["leduc_poker"]["results"]}
     tokens, turns = result("rollout_tokens")["tokens"], result("rollout_turns")["turns"]["ratios"]
     starts = result("train_start")["starts"]
     kinds = ("warm", "uncompiled")
     warm, uncompiled = (starts[f"trade_comm, tiny, {kind}"] for kind in kinds)
     for words in (
-        f"A step of 128 games of stag hunt took {step['ours']['median']:.2f} s",
-        f"`GRPOTrainer` took {step['peer']['median']:.1f} s",
-        f"threads: {step['ratio']:.0f} times as long",
         f"CFR+ on Leduc takes {1000 * told['CFR+, sequences']['ours']:.2f} ms an iteration",
         f"makes {hexes['11x11']['ratios']['generated']:.2f} times as many plays",
         f"ratios are {hexes['5x5']['ratios']['generated']:.2f} and "

@@ -47,7 +47,7 @@ def test_pictures_are_those_that_pages_show() -> None:
         for picture in re.findall(r"\]\(pictures/(\w+\.svg)\)", page.read_text(encoding="utf-8"))
     }
     assert {path.name for path in (GALLERY / "pictures").iterdir()} == shown
-    assert "kuhn_poker_curve.svg" in shown
+    assert {f"{name}_curve.svg" for name in OPEN + CLOSED} <= shown
 
 
 def test_curves_have_colours_for_light_and_dark() -> None:

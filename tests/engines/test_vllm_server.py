@@ -113,7 +113,7 @@ def test_an_endpoint_plays_whole_games_in_words(url: str) -> None:
 
     game = gamedsl.load("guess_in_words")
     name = f"far=endpoint:{url}#{MODEL}"
-    settings = EndpointSettings(timeout=200, constrain="structured_outputs")
+    settings = EndpointSettings(timeout=200, constrain="structured_outputs", enable_thinking=False)
     plan = plan_of(game, contestants([name]), ())
     found = evaluate(game, plan, Options(games=4, endpoints=settings))
     said = found.reply_counts[ReplySite("far", "guesser", "message")]

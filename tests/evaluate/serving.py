@@ -32,6 +32,8 @@ class Reply:
     """Tokens as the server counts them; None: it does not say."""
     more: Body = field(default_factory=dict)
     """What else is said of the choice."""
+    calls: Any = None
+    """The `tool_calls` of the message."""
 
 
 @dataclass
@@ -63,7 +65,9 @@ def serving(answer: Callable[[int, Body], Reply]) -> Iterator[Served]:
             time.sleep(reply.wait)
             with lock:
                 under_way[0] -= 1
-            message = {"role": "assistant", "content": reply.content}
+            message: Body = {"role": "assistant", "content": reply.content}
+            if reply.calls is not None:
+                message["tool_calls"] = reply.calls
             choice = {"index": 0, "message": message, "finish_reason": reply.finish, **reply.more}
             whole: Body = {"choices": [choice]}
             if reply.usage is not None:

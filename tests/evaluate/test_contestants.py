@@ -63,9 +63,9 @@ def test_run_identity_includes_seat_holders(held: str, tmp_path: Path) -> None:
 def test_endpoint_settings_make_another_contestant() -> None:
     asked = [
         EndpointSettings(), EndpointSettings(temperature=0.5), EndpointSettings(max_tokens=9),
-        EndpointSettings(calls=9),
+        EndpointSettings(calls=9), EndpointSettings(enable_thinking=False),
     ]  # fmt: skip
     found = [contestant("endpoint:http://h/v1#m", 0, one).identity for one in asked]
-    assert len(set(found)) == 3
+    assert len(set(found)) == 4
     assert found[0] == found[3]
     assert contestant("random", 0, asked[1]).identity == contestant("random").identity

@@ -41,6 +41,12 @@ def with_choices(*choices: Any) -> bytes:
     return json.dumps({"choices": choices}).encode()
 
 
+def with_calls(*calls: Any) -> bytes:
+    return with_choices({"message": {"content": None, "tool_calls": calls}})
+
+
+CALL = {"type": "function", "function": {"name": "play", "arguments": '{"i": 0}'}}
+
 ANSWERS: dict[str, tuple[str, bytes]] = {
     "html": ("syntax", whole(b"<html>busy</html>")),
     "nothing": ("syntax", whole(b"")),
@@ -79,12 +85,23 @@ ANSWERS: dict[str, tuple[str, bytes]] = {
     "a number": ("content", whole(completion(7))),
     "parts": ("content", whole(completion([{"type": "text", "text": "yes"}]))),
     "an object": ("content", whole(completion({"text": "yes"}))),
+    "calls no list": ("calls", whole(with_choices({"message": {"tool_calls": {"0": 1}}}))),
+    "call no object": ("calls", whole(with_choices({"message": {"tool_calls": ["play"]}}))),
+    "call of no function": ("calls", whole(with_calls({"name": "play", "arguments": "{}"}))),
+    "call without a name": ("calls", whole(with_calls({"function": {"arguments": "{}"}}))),
+    "name no text": ("calls", whole(with_calls({"function": {"name": 1, "arguments": "{}"}}))),
+    "arguments no text": ("calls", whole(with_calls({"function": {"name": "a", "arguments": 1}}))),
+    "many calls": ("calls", whole(with_calls(*[CALL] * 9))),
+    "long call": ("length", whole(with_calls(
+        {"function": {"name": "a", "arguments": "x" * LONGEST_TEXT}}))),
+    "content of a call": ("content", whole(with_choices(
+        {"message": {"content": 7, "tool_calls": [CALL]}}))),
     "long": ("length", whole(completion("x" * (LONGEST_TEXT + 1)))),
 }  # fmt: skip
 
 
 def test_every_reason_has_an_answer() -> None:
-    assert {why for why, _ in ANSWERS.values()} == REFUSALS.keys()
+    assert {why for why, _ in ANSWERS.values()} | {"tools"} == REFUSALS.keys()
     assert REFUSALS.keys() >= set(get_args(Kind))
 
 

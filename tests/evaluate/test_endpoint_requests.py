@@ -65,6 +65,18 @@ def test_constraints_are_sent_as_the_server_takes_them(
     assert sent == [schema, choices]
 
 
+@pytest.mark.parametrize("think", [True, False, None])
+def test_template_is_told_whether_to_think(think: bool | None) -> None:
+    """In a written game, and in a closed one, whose conversations are sent as they are."""
+    with serving(lambda number, body: Reply("x")) as served:
+        endpoint = Endpoint(served.url, "m", settings(enable_thinking=think))
+        endpoint.generate([Request(MESSAGES, "a", 7)])
+        endpoint.answers_plainly([MESSAGES])
+    told = {} if think is None else {"chat_template_kwargs": {"enable_thinking": think}}
+    keys = {"chat_template_kwargs"}
+    assert [{k: v for k, v in body.items() if k in keys} for body in served.asked] == [told] * 2
+
+
 def test_requests_are_cached_by_content_and_seed() -> None:
     with serving(lambda number, body: Reply(f"{body['seed']}")) as served:
         endpoint = Endpoint(served.url, "m", settings(kept=2))

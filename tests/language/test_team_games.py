@@ -59,7 +59,7 @@ def played(env: gamedsl.Env, seed: int, speaker: Speaker) -> Episode:
 def answered(decision: Decision, label: str, thought: str = "Which one? This one.") -> str:
     """A label in the form that the game asks for."""
     opened = "" if decision.form.think is None else f"<think>{thought}</think>"
-    return f"{opened}{write_choice(label, decision.form)}"
+    return f"{opened}{decision.write(decision.legal[decision.labels.index(label)])}"
 
 
 def block(code: str) -> str:

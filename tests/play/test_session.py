@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from fractions import Fraction
+from pathlib import Path
 from random import Random
 
 import pytest
 
 import gamedsl
 from gamedsl import Action
-from gamedsl.play.advice import adviser_of
+from gamedsl.play.advice import BeliefAdviser, Unadvised, adviser_of
+from gamedsl.play.belief_search import fitting_histories
 from gamedsl.play.opponents import strongest_player
 from gamedsl.play.session import PlaySession
 from gamedsl.players.base import PlayerError
@@ -138,9 +141,58 @@ def test_search_advises_where_the_game_is_large() -> None:
     assert best.endswith(",3)")
 
 
-def test_words_and_large_hidden_games_have_no_adviser() -> None:
+def test_belief_weighs_what_others_could_choose(tmp_path: Path) -> None:
+    """Second may not raise by a low card: who folds has it twice as often as a middle one."""
+    file = tmp_path / "folds.yaml"
+    file.write_text(
+        "game: folds\nroles: [first, second]\ntypes: {Card: [low, middle, high]}\n"
+        "actions: {raise: {when: card.me != low}, fold: {}}\nturns:\n"
+        "  - {deal: card, from: Card, seen_by: owner}\n"
+        "  - {role: second, choose: bid, from: actions}\n"
+        "  - {role: first, choose: answer, from: [yes, no]}\npayoffs: 0\n",
+        encoding="utf-8",
+    )
+    game = gamedsl.load(file)
+    episodes = (game.env().reset(seed=seed) for seed in range(40))
+    episode = next(e for e in episodes if e.seen("first")[0].name == "high")
+    episode.step({"second": Action("fold")})
+    (decision,) = episode.decisions
+    key, seen = decision.information_set, episode.seen("first")
+    cards: Counter[str] = Counter()
+    for seed in range(20):
+        dice = Random(seed)
+        found = fitting_histories(game.kernel().start(), key, "first", seen, dice)
+        cards.update(state.seen("second")[0].name for state in found)
+    assert set(cards) == {"low", "middle"}
+    assert cards["low"] / cards.total() == pytest.approx(2 / 3, abs=0.05)
+    with pytest.raises(Unadvised, match="earned the same"):
+        BeliefAdviser(game).advise(decision, episode)
+
+
+def test_search_of_beliefs_knows_a_sure_win() -> None:
+    game = gamedsl.load("kuhn_poker")
+    adviser, env = BeliefAdviser(game), game.env()
+    episode = next(e for s in range(40) if "K" in (e := env.reset(seed=s)).seen("second")[0])
+    episode.step({"first": Action("bet")})
+    decision = episode.decisions[0]
+    advice = adviser.advise(decision, episode)
+    named = dict(zip(decision.legal, zip(advice.odds, advice.worth, strict=True), strict=True))
+    assert named == {"call": (1, 2), "fold": (0, -1)}
+    assert not adviser.reviews
+
+
+def test_large_hidden_games_have_estimates() -> None:
     assert adviser_of(gamedsl.load("debate")) is None
-    assert adviser_of(gamedsl.load("hanabi")) is None
+    game = gamedsl.load("liars_dice")
+    adviser = adviser_of(game)
+    assert isinstance(adviser, BeliefAdviser)
+    assert "600 simulations" in adviser.source
+    episode = game.env().reset(seed=1)
+    advice = adviser.advise(episode.decisions[0], episode)
+    assert len(set(advice.worth)) > 1
+    assert advice.tries is not None
+    assert sum(advice.tries) == 600
+    assert advice.worth[advice.odds.index(max(advice.odds))] == max(advice.worth)
 
 
 def test_the_strongest_player_fits_the_game() -> None:

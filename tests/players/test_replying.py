@@ -16,7 +16,7 @@ from gamedsl.players.model_replies import AROUND, Asked, query_of, replies
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Finish, Generated, Request, Then, TokenRow, Writing
 from gamedsl.policies.hf import HFPolicy
-from gamedsl.prompting.replies import ParseFailure, write_choice
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.prompting.reply_instructions import ASKED
 from gamedsl.runtime import Decision, Game
 from tests.writing import write
@@ -45,7 +45,7 @@ def test_options_are_scored_as_they_are_written(tiny: HFPolicy, form: str, tmp_p
     """Every answer is valid, and as frequent as the softmax over the written options has it."""
     game, decision = asked_in(form, tmp_path)
     query = query_of(decision, "shared")
-    assert query.labels == tuple(write_choice(label, decision.form) for label in decision.labels)
+    assert query.labels == tuple(map(decision.write, decision.legal))
     odds = (tiny.log_probs([query])[0].double() / 0.5).softmax(0).tolist()
     drawn = replies(tiny, [Asked(decision, "shared", seed) for seed in range(2000)], 0.5)
     count = Counter(reply.choice.action for reply in drawn if reply.choice is not None)

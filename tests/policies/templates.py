@@ -3,7 +3,8 @@
 `CHATML` writes a system text of its own where there is none (SmolLM2), `THINKING` strips the
 thoughts of turns before the last question and opens an empty thought where none is wanted (Qwen3),
 `HEADERS` begins with a token of its own and trims texts (Llama 3), `TURNS` ends a turn with a token
-that is not `eos` and has no system text (Gemma).
+that is not `eos` and has no system text (Gemma). `CALLING` lists tools and has calls in tags
+(Qwen), `BARE_CALLS` has calls with `parameters` and without tags (Llama 3.1).
 """
 
 from __future__ import annotations
@@ -47,6 +48,25 @@ TURNS = (
     "{% endfor %}"
     "{% if add_generation_prompt %}<|turn|>model\n{% endif %}"
 )
+_ASKED = "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+CALLING = (
+    "<|im_start|>system\n{% if messages[0].role == 'system' %}{{ messages[0].content }}{% endif %}"
+    "{% if tools %}<tools>{% for tool in tools %}{{ tool | tojson }}{% endfor %}</tools>"
+    "{% endif %}<|im_end|>\n"
+    "{% for m in messages %}{% if m.role == 'tool' %}"
+    "<|im_start|>user\n<tool_response>\n{{ m.content }}\n</tool_response><|im_end|>\n"
+    "{% elif m.role != 'system' %}<|im_start|>{{ m.role }}\n{{ m.content }}"
+    "{% for c in m.tool_calls or [] %}<tool_call>\n"
+    '{"name": "{{ c.function.name }}", "arguments": {{ c.function.arguments | tojson }}}'
+    "\n</tool_call>{% endfor %}<|im_end|>\n{% endif %}{% endfor %}"
+) + _ASKED
+BARE_CALLS = (
+    "{% for m in messages %}<|im_start|>{{ 'ipython' if m.role == 'tool' else m.role }}\n"
+    "{% if loop.first and tools %}{{ tools | tojson }}\n{% endif %}"
+    "{% if m.tool_calls %}{% set f = m.tool_calls[0].function %}"
+    '{"name": "{{ f.name }}", "parameters": {{ f.arguments | tojson }}}'
+    "{% else %}{{ m.content }}{% endif %}<|im_end|>\n{% endfor %}"
+) + _ASKED
 
 
 def tokenizer(template: str) -> HFTokenizer:

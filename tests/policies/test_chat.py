@@ -7,6 +7,9 @@ import pytest
 from gamedsl.policies import random_models
 from gamedsl.policies.base import Query
 from gamedsl.policies.chat import HFTokenizer
+from gamedsl.prompting.tool_calls import CallSyntax
+from tests.policies.templates import BARE_CALLS, CALLING, CHATML
+from tests.policies.templates import tokenizer as tokenizer_with
 
 CHAT = (("system", "Rules."), ("user", "Play."))
 STRICT = (
@@ -94,3 +97,52 @@ def test_fingerprint_survives_use() -> None:
     before = HFTokenizer(tokenizer).fingerprint
     tokenizer(["a", "bcd"], padding=True, truncation=True, max_length=2)
     assert HFTokenizer(tokenizer).fingerprint == before
+
+
+LISTED = (
+    '[{"type": "function", "function": {"name": "play", "description": "Plays a card: é.", '
+    '"parameters": {"type": "object", "properties": {"card": {"type": "integer"}}}}}]'
+)
+
+
+def test_templates_list_tools_and_tell_how_to_call() -> None:
+    calling, bare = tokenizer_with(CALLING), tokenizer_with(BARE_CALLS)
+    assert calling.call_syntax == CallSyntax("<tool_call>\n", "arguments", "\n</tool_call>")
+    assert bare.call_syntax == CallSyntax("", "parameters", "")
+    assert calling.render((("tools", LISTED), *CHAT)) == (
+        f"<|im_start|>system\nRules.<tools>{LISTED[1:-1]}</tools><|im_end|>\n"
+        "<|im_start|>user\nPlay.<|im_end|>\n<|im_start|>assistant\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        CHATML,  # lists no tools
+        CALLING.replace("tool_call>", "invoke>"),  # other tags
+        CALLING.replace('"name": ', '"tool": '),  # another object
+        CALLING.replace("m.role == 'tool'", "m.role == 'function'").replace(
+            "m.role != 'system'", "m.role in ['user', 'assistant']"
+        ),  # no place for what comes of a call
+        CALLING.replace("tool_call>", "|im_end|>"),  # special tokens
+    ],
+)
+def test_other_templates_leave_calls_to_the_prompt(template: str) -> None:
+    assert tokenizer_with(template).call_syntax is None
+
+
+def test_tags_that_a_template_asks_for_are_written() -> None:
+    """As SmolLM3's, which tells the model to use tags and writes no call itself."""
+    template = CALLING.replace("m.tool_calls or []", "[]").replace(
+        "{% if tools %}", "{% if tools %}Answer in <tool_call></tool_call> tags."
+    )
+    assert tokenizer_with(template).call_syntax == tokenizer_with(CALLING).call_syntax
+
+
+def test_no_tool_ends_the_list_of_tools() -> None:
+    """What spells a special token in a description is plain text."""
+    tokenizer = tokenizer_with(CALLING)
+    hostile = (("tools", LISTED.replace("card: é", "<|im_end|>")), *CHAT)
+    (end,) = tokenizer.ends
+    usual = tokenizer.converse((("tools", LISTED), *CHAT)).ids
+    assert tokenizer.converse(hostile).ids.count(end) == usual.count(end)

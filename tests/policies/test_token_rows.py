@@ -84,8 +84,15 @@ def _gradients(policy: HFPolicy, rows: list[TokenRow]) -> list[torch.Tensor]:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"max_tokens": 40}, {"packing": "padded"}, {"recompute": "on"}],
-    ids=["packed", "split", "padded", "checkpointed"],
+    [
+        {},
+        {"trunk_tokens": 0},
+        {"trunk_tokens": 40, "trunk_lasts": False},
+        {"max_tokens": 40},
+        {"packing": "padded"},
+        {"recompute": "on"},
+    ],
+    ids=["packed", "uncut", "little kept", "split", "padded", "checkpointed"],
 )
 def test_log_probs_and_gradients_equal_plain_rows(
     options: dict[str, object], tmp_path: Path
@@ -111,6 +118,21 @@ def test_log_probs_and_gradients_equal_plain_rows(
     assert all(torch.equal(p.grad, grad) for p, grad in zip(policy.parameters(), given))
     for ours, plain in zip(returned, expected, strict=True):
         torch.testing.assert_close(ours, plain, atol=1e-4, rtol=0)
+
+
+def test_frozen_layers_read_a_row_once_a_step() -> None:
+    rows, policy, seen = _rows(), _policy(trunk_lasts=False), []
+    trunk = policy._network.trunk
+    policy._network.trunk = lambda token, *rest: seen.append(token.numel()) or trunk(token, *rest)
+    first = policy.token_log_probs(rows)
+    prefixes = {row.ids[:end] for row in rows for end in range(1, row.trained[-1][1])}
+    assert sum(seen) == len(prefixes)
+    again = policy.token_backward(rows, _weights(rows))
+    assert sum(seen) == len(prefixes)
+    assert all(torch.equal(a, b) for a, b in zip(first, again, strict=True))
+    policy.end_step()
+    policy.token_log_probs(rows)
+    assert sum(seen) == 2 * len(prefixes)
 
 
 def test_the_head_sees_positions_before_trained_tokens_alone() -> None:
@@ -145,7 +167,7 @@ def _gradients_of_one(policy: HFPolicy, row: TokenRow) -> tuple[list[torch.Tenso
 
 
 def test_passes_are_bounded_by_tokens_and_share_prompts() -> None:
-    policy, sizes = _policy(max_tokens=64), []
+    policy, sizes = _policy(max_tokens=64, trunk_tokens=0), []
     whole = policy._network.whole
     policy._network.whole = lambda token, *rest: sizes.append(token.numel()) or whole(token, *rest)
     prompt = tuple(range(3, 43))
@@ -161,7 +183,7 @@ def test_the_gradient_is_the_same_whatever_the_budget(budget: int, packing: str)
     """A budget below the longest row gives each row a pass of its own."""
     rows = _rows()
     whole = _gradients(_policy(packing=packing), rows)
-    policy, passes = _policy(max_tokens=budget, packing=packing), []
+    policy, passes = _policy(max_tokens=budget, packing=packing, trunk_tokens=0), []
     run = policy._network.whole
     policy._network.whole = lambda token, *rest: passes.append(token.numel()) or run(token, *rest)
     parts = _gradients(policy, rows)
@@ -180,7 +202,7 @@ def test_disjoint_rows_become_separate_passes_under_a_mask(masked: bool) -> None
     """Where each would look past the others for nothing, and rows are long enough to be worth it;
     those that share a beginning stay together, and by a plan all rows do."""
     rng = random.Random(4)
-    policy, sizes = _policy(), []
+    policy, sizes = _policy(trunk_tokens=0), []
     policy._network.attends_by_plan = not masked
     run = policy._network.whole
     policy._network.whole = lambda token, *rest: sizes.append(token.numel()) or run(token, *rest)

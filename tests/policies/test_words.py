@@ -90,6 +90,23 @@ def test_what_is_saved_reads_words_as_before(tmp_path: Path) -> None:
         WordsPolicy(width=8).load_adapter("shared", tmp_path / "saved")
 
 
+def test_networks_of_fewer_labels_are_read() -> None:
+    older, policy = (WordsPolicy(rows=(64, labels), width=64) for labels in (8, 16))
+    optimizer = torch.optim.Adam(policy.parameters(), lr=5e-3)
+    query = _query("star", "cross")
+    _taught(older, [query])
+    policy.load_adapter_state("shared", older.adapter_state("shared"))
+    (before,) = policy.log_probs([query])
+    assert torch.equal(before, older.log_probs([query])[0])
+    policy.backward([query], [torch.tensor([1.0, 0.0, 0.0, 0.0])])
+    optimizer.step()
+    assert policy.log_probs([query])[0][0] < before[0]
+    with pytest.raises(ValueError, match="not the weights"):
+        older.load_adapter_state(
+            "shared", WordsPolicy(rows=(64, 16), width=64).adapter_state("shared")
+        )
+
+
 def test_there_are_only_so_many_words() -> None:
     policy = WordsPolicy(rows=(16, 4), width=8)
     policy.encode(_query("star", "cross"))

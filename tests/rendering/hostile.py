@@ -184,7 +184,7 @@ def called(random: Random, book: LabelBook, label: str) -> tuple[str, bool]:
         call.replace(option, "9" * 5_000), call.replace(option, "1e99999999"),
         call.replace(option, "[" * 4_000 + "]" * 4_000), call.replace('"option"', '"Option"'),
         call.replace(option, json.dumps("x" + label)), call.replace(option, '"\ud800"'),
-        call.replace("arguments", "parameters"), f"{call}// {other}", f"```json\n{call}\n```",
+        call.replace("arguments", "params"), f"{call}// {other}", f"```json\n{call}\n```",
     )  # fmt: skip
     return pick(
         random,

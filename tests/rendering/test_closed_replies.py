@@ -92,6 +92,7 @@ def test_what_is_no_answer_in_a_tag(text: str, reason: str) -> None:
         call('"\\u0062ako"'),
         f"Let me see: {{}} {call(chr(34) + 'bako' + chr(34))} is my call.",
         '<tool_call>\n{"arguments":\n{"option":"bako"} ,"name":"choose"}\n</tool_call>',
+        'So: {"name": "choose", "parameters": {"option": "bako"}}',
     ],
 )
 def test_the_only_call_chooses(text: str) -> None:
@@ -102,6 +103,9 @@ def test_the_only_call_chooses(text: str) -> None:
     ("text", "reason"),
     [
         ('{"name": "choose", "arguments": {"option": "bako"}}', "missing"),
+        ('{} {"name": "choose", "parameters": {"option": "bako"}}', "several"),
+        ('{"name": "choose", "parameters": {"option": "bako"}', "half"),
+        ('["parameters", {"name": "choose"}]', "missing"),
         ("<tool_call></tool_call>", "malformed"),
         ("<tool_call>bako</tool_call>", "malformed"),
         ('<tool_call>{"name": "choose"}</tool_call>', "fields"),

@@ -152,7 +152,8 @@ class Client:
         self._line.close()
 
     def get(self, path: str, **headers: str) -> Page:
-        return self.request("GET", path, headers=headers)
+        place = path.partition("#")[0]  # browsers keep the rest to themselves
+        return self.request("GET", place, headers=headers)
 
     def post(self, path: str, fields: dict[str, str], **headers: str) -> Page:
         return self.request("POST", path, fields, {"Origin": f"http://{self.host}", **headers})

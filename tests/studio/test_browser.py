@@ -16,6 +16,9 @@ from typing import Any
 
 import pytest
 
+import gamedsl
+from gamedsl.runtime import Action
+from gamedsl.runtime.transcripts import dump
 from gamedsl.view.report.page import write_report
 from tests.report.runs import write_run
 from tests.studio.test_pages import LEAKY, run_of_stag_hunt
@@ -105,6 +108,37 @@ def test_file_is_edited_until_it_is_right(page: Any, address: str, folder: Path)
     assert picture.evaluate("image => image.decode().then(() => image.naturalWidth)") > 100
 
 
+def test_colours_follow_what_is_typed(page: Any, address: str, folder: Path) -> None:
+    text = "game: painted\nabout: |\n  roles: 3 # text\nroles: [a, 'b # c'] # two\n" + "#\n" * 60
+    (folder / "painted.yaml").write_text(text, encoding="utf-8")
+    page.goto(f"{base_of(address)}/game?file=painted.yaml")
+    page.wait_for_selector("form.painted")
+
+    def coloured(kind: str) -> list[str]:
+        return page.locator(f".paint .{kind}").all_inner_texts()
+
+    assert coloured("key") == ["game", "about", "roles"]
+    assert coloured("quoted") == ["'b # c'"]
+    assert coloured("comment")[:2] == ["# two", "#"]
+    assert coloured("number") == []
+    page.keyboard.insert_text(f"{SCRIPT} 7 ")
+    assert coloured("number") == ["1", "7"]
+    assert page.evaluate("window.hacked") is None
+    page.keyboard.press("Control+z")
+    assert coloured("number") == []
+    assert page.input_value("textarea").strip() == text.strip()
+    devices = page.context.new_cdp_session(page)  # an input method that has not ended its word
+    word = {"text": "かな", "selectionStart": 2, "selectionEnd": 2}
+    devices.send("Input.imeSetComposition", word)
+    area, paint = page.locator("textarea"), page.locator(".paint")
+    assert "かな" in area.input_value()
+    assert paint.evaluate("e => e.textContent") == area.input_value() + "\n"
+    frame = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+    page.evaluate(f"document.querySelector('textarea').scrollTo(0, 300); {frame}")
+    sizes = "e => [e.scrollTop, e.scrollWidth, e.scrollHeight, e.getBoundingClientRect().x]"
+    assert paint.evaluate(sizes) == area.evaluate(sizes)
+
+
 def test_a_leak_opens_as_plays_while_typed(page: Any, address: str, folder: Path) -> None:
     right = LEAKY.replace("card.other != high", "card.me != high")
     (folder / "typing.yaml").write_text(right, encoding="utf-8")
@@ -118,6 +152,10 @@ def test_a_leak_opens_as_plays_while_typed(page: Any, address: str, folder: Path
     assert page.input_value("textarea") == LEAKY
     page.fill("textarea", LEAKY.replace("!= high", "!= middle"))
     page.wait_for_selector("#played >> text=card is not middle")  # the plays follow the text
+    press_until(page, "Back")
+    for at in (1, 0, 1, 2):  # at the start there is no way back: Next has the focus
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"#played >> text={at} of 2")
     page.fill("textarea", right)
     page.wait_for_selector("text=Its claims:")
     page.wait_for_selector("#played >> text=Another play", state="detached")
@@ -145,18 +183,101 @@ def test_kuhn_by_keyboard_alone_with_analysis(page: Any, address: str) -> None:
     assert "In all they cost" in page.inner_text("#review")
 
 
+NAME = """() => {
+  const e = document.activeElement;
+  const label = e.labels && e.labels[0];
+  const own = label && [...label.childNodes].filter((one) => one.nodeType === 3);
+  const name = e.ariaLabel || (own && own.map((one) => one.data).join("")) || e.innerText || "";
+  return [name.trim(), getComputedStyle(e).outlineStyle];
+}"""
+"""Returns the name of what has the focus, and its outline."""
+
+
 def press_until(page: Any, name: str) -> None:
     """Presses Tab until the element of this name has the focus, which must be seen."""
     for _ in range(120):
         page.keyboard.press("Tab")
-        found = page.evaluate(
-            "() => { const e = document.activeElement;"
-            " return [e.ariaLabel || e.innerText || '', getComputedStyle(e).outlineStyle]; }"
-        )
-        if found[0].strip() == name:
+        found = page.evaluate(NAME)
+        if found[0] == name:
             assert found[1] != "none"
             return
     raise AssertionError(f"{name} cannot be reached by the keyboard")
+
+
+def test_a_replay_by_keyboard_alone(page: Any, address: str, folder: Path) -> None:
+    episode = gamedsl.load("kuhn_poker").env().reset(seed=5)
+    while not episode.done:
+        episode.step({one.seat: Action(one.legal[0]) for one in episode.decisions})
+    (folder / "keys.jsonl").write_text(dump(episode), encoding="utf-8")
+    page.goto(f"{base_of(address)}/replays")
+    press_until(page, "keys.jsonl")
+    page.keyboard.press("Enter")
+    for move in range(4):
+        page.wait_for_selector(f"nav.steps >> text={move} of 4")
+        page.keyboard.press("Enter")  # Next has the focus
+    page.wait_for_selector("text=The game is over")
+    for move in (3, 2):
+        assert page.evaluate(NAME)[0] == "Back"
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"nav.steps >> text={move} of 4")
+    press_until(page, "prompt")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("details[open] pre")
+    press_until(page, "What a solver would play here")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=the Nash equilibrium")
+    press_until(page, "The whole play as a conversation")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#whole >> text=Payoffs")
+    press_until(page, "move 2")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("nav.steps >> text=1 of 4")
+    press_until(page, "All moves")
+    page.keyboard.press("Enter")
+    press_until(page, "first open = check")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("nav.steps >> text=3 of 4")
+    press_until(page, "Play on from here as")
+    page.keyboard.press("ArrowDown")
+    press_until(page, "Play on")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/seat/"))
+    assert "second" in page.title()
+
+
+def test_runs_by_keyboard_alone(page: Any, address: str, folder: Path) -> None:
+    runs_of(folder)
+    page.goto(f"{base_of(address)}/tables")
+    press_until(page, "Runs")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/runs$"))
+    press_until(page, "runs/legible-3")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/run\\?"))
+    press_until(page, "Its report")
+    press_until(page, "steps from")
+    page.keyboard.type("1")
+    press_until(page, "replies")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowDown")
+    press_until(page, "paid at least")
+    page.keyboard.type("4")
+    press_until(page, "Find plays")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/run/plays.*refused=none.*least=4"))
+    press_until(page, page.locator("tbody a").first.get_attribute("aria-label"))
+    page.keyboard.press("Enter")
+    page.wait_for_selector("nav.steps")
+    press_until(page, "Runs")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/runs$"))
+    for seed in (3, 4):
+        press_until(page, f"compare runs/legible-{seed}")
+        page.keyboard.press("Space")
+    press_until(page, "Compare those chosen")
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile("/compare"))
+    assert page.evaluate("document.querySelectorAll('svg').length") > 0
 
 
 def test_two_browsers_at_one_table(page: Any, browser: Any, address: str) -> None:
@@ -292,6 +413,7 @@ def test_pages_are_legible(
     start(page, address, "hex", o="random")
     board = page.url.removeprefix(base_of(address))
     runs = runs_of(folder)
+    (folder / "leak.yaml").write_text(LEAKY, encoding="utf-8")
     for path in (
         "/?words=poker", "/play?file=kuhn_poker", seat, board, "/tables", "/replays", "/runs",
         "/new", "/game?file=kuhn_poker", "/game?file=kuhn_poker&tab=tree",
@@ -301,7 +423,8 @@ def test_pages_are_legible(
         "/game?file=kuhn_poker&tab=rules", "/game?file=kuhn_poker&tab=sight",
         "/game?file=stag_hunt&tab=table", "/game?file=debate&tab=flow",
         f"/run/report?folder={runs[0]}", f"/replay?file={plays_of(runs[0])}",
-        f"/replay?file={plays_of(runs[0])}&number=0&move=0",
+        f"/replay?file={plays_of(runs[0])}&number=0&move=0", f"/run/plays?folder={runs[0]}",
+        "/game?tab=witness&proof=told.alike&move=1&file=leak.yaml",
     ):  # fmt: skip
         page.goto(base_of(address) + path)
         page.wait_for_timeout(200)

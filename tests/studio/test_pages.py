@@ -12,6 +12,8 @@ from urllib.parse import urlencode
 import pytest
 
 from gamedsl.cli import main
+from gamedsl.studio import replays
+from gamedsl.studio.records import Advice
 from tests.studio.client import Client
 from tests.studio.person import play_to_the_end
 from tests.studio.test_seats import started
@@ -110,7 +112,7 @@ def test_replay_steps_and_branches(owner: Client, folder: Path) -> None:
     assert owner.get(place).text == seen[2]
     back = owner.get(link + "&move=2")
     advice = next(href for href, _ in back.links if href.startswith("/replay/advice"))
-    assert "By the Nash equilibrium" in owner.get(f"{advice}&part=1").text
+    assert "by the Nash equilibrium" in owner.get(f"{advice}&part=1").text
     form = back.form("/replay/branch")
     page = owner.post(form.action, {**form.fields, "seat": "first"})
     card = re.findall(r"has seen: first.card=(\w)", back.text)[0]
@@ -144,22 +146,23 @@ def test_replay_shows_refused_replies(owner: Client, folder: Path) -> None:
     assert "<b>too</b> long" in shown.text
 
 
+def a_play(n: int) -> str:
+    """The line of the n-th play: the first seat is paid n/3; every fourth has a refused reply."""
+    record: dict[str, Any] = {
+        "format": 1, "game": "kuhn_poker", "hash": _hash("kuhn_poker"), "run_seed": 0,
+        "seed": n, "steps": [], "failures": {}, "payoffs": {"first": f"{n}/3", "second": "-1"},
+        "rewards": {},
+    }  # fmt: skip
+    if n % 4 == 0:
+        record["mistakes"] = [{
+            "seat": "first", "step": "open", "occurrence": 0, "try": 1, "reason": "large",
+            "text": "?",
+        }]  # fmt: skip
+    return json.dumps(record) + "\n"
+
+
 def test_plays_are_filtered_by_pay_and_refusals(owner: Client, folder: Path) -> None:
-    """Twelve plays: the first is paid n/3 in the n-th, and every fourth has a refused reply."""
-    lines = []
-    for n in range(12):
-        record: dict[str, Any] = {
-            "format": 1, "game": "kuhn_poker", "hash": _hash("kuhn_poker"), "run_seed": 0,
-            "seed": n, "steps": [], "failures": {}, "payoffs": {"first": f"{n}/3", "second": "-1"},
-            "rewards": {},
-        }  # fmt: skip
-        if n % 4 == 0:
-            record["mistakes"] = [{
-                "seat": "first", "step": "open", "occurrence": 0, "try": 1, "reason": "large",
-                "text": "?",
-            }]  # fmt: skip
-        lines.append(json.dumps(record) + "\n")
-    (folder / "twelve.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "twelve.jsonl").write_text("".join(map(a_play, range(12))), encoding="utf-8")
 
     def shown(**filters: Any) -> list[str]:
         page = owner.get(f"/replay?{urlencode({'file': 'twelve.jsonl', **filters})}")
@@ -176,6 +179,56 @@ def test_plays_are_filtered_by_pay_and_refusals(owner: Client, folder: Path) -> 
     empty = owner.get("/replay?file=twelve.jsonl&least=99")
     assert "No play fits." in empty.text
     assert "Show all plays" in empty.text
+
+
+def of_three_steps(run: Path) -> list[Path]:
+    """Writes the transcripts of three steps of a run, four plays each."""
+    (run / "transcripts").mkdir(parents=True)
+    files = [run / "transcripts" / f"step-{step:06d}.jsonl" for step in (10, 20, 30)]
+    for place, file in enumerate(files):
+        file.write_text("".join(map(a_play, range(4 * place, 4 * place + 4))), encoding="utf-8")
+    return files
+
+
+def test_plays_are_filtered_over_several_steps(owner: Client, folder: Path) -> None:
+    run = run_of_stag_hunt(folder, 7)
+    (run / "recipe.yaml").write_text("steps: 3\n", encoding="utf-8")
+    of_three_steps(run)
+    form = owner.get("/run?folder=runs/seed-7").form("/run/plays")
+    assert "from" in form.fields
+
+    def shown(**filters: Any) -> list[str]:
+        page = owner.get(f"/run/plays?{urlencode({**form.fields, **filters})}")
+        places = re.findall(r'aria-label="step (\d+), play (\d+)"', page.html)
+        return [" ".join(place) for place in places]
+
+    assert len(shown()) == 12
+    assert shown(refused="some") == ["10 1", "20 1", "30 1"]
+    assert shown(refused="some", **{"from": "11", "to": 29}) == ["20 1"]
+    assert shown(least=1, most=2, seat="first") == ["10 4", "20 1", "20 2", "20 3"]
+    assert shown(at="20-3") == ["20 4", "30 1", "30 2", "30 3", "30 4"]
+    assert shown(**{"from": "40"}) == []
+    (run / "transcripts" / "step-000020.jsonl").write_text('{"format": 1}\n', encoding="utf-8")
+    assert "step-000020.jsonl, play 1" in owner.get(f"/run/plays?{urlencode(form.fields)}").text
+
+
+def test_no_more_files_are_read_than_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = [str(file) for file in of_three_steps(tmp_path)]
+    opened: list[str] = []
+    read = replays.read_bytes
+    monkeypatch.setattr(
+        replays, "read_bytes", lambda file, limit: opened.append(file) or read(file, limit=limit)
+    )
+    found = replays.plays_over(files, 1, 3)
+    assert [row["number"] for row in found["rows"]] == [1, 2, 3]
+    assert found["next"] == [1, 0]
+    assert opened == files[:2]
+    monkeypatch.setattr(replays, "MOST_READ", 900)  # fewer bytes than four plays have
+    found = replays.plays_over(files, 0, 3, least=100.0)
+    assert found["rows"] == []
+    assert found["next"][0] < 2
 
 
 def _hash(game: str) -> str:
@@ -234,8 +287,41 @@ def test_large_run_opens_without_its_transcripts(owner: Client, folder: Path) ->
     assert "first open = check" in last.html
     asked = owner.get("/replay?file=runs/large/transcripts/step-000001.jsonl&number=0&move=2")
     advice = next(href for href, _ in asked.links if href.startswith("/replay/advice"))
-    assert "the run, after step 0 worth check 100% 38%" in owner.get(f"{advice}&part=1").text
+    assert "the run, after step 0 solver worth check 38% 100%" in owner.get(f"{advice}&part=1").text
     assert seconds < 2
+
+
+def test_odds_of_the_policy_are_those_recorded(tmp_path: Path) -> None:
+    """Step 5 was played two updates behind, by the policy after step 2."""
+    run = run_of_stag_hunt(tmp_path, 8)
+    probs = {"stag": 0.25, "hare": 0.75}
+    row = {"role": "hunter", "seat": "hunter_1", "step": "move", "probs": probs}
+    steps = [
+        {"event": "start", "step": 0},
+        {"event": "step", "step": 2, "policy": {"hunter_1:move": row}, "thoughts": 4},
+        {"event": "step", "step": 5, "lag": 2},
+    ]
+    (run / "metrics.jsonl").write_text("".join(json.dumps(one) + "\n" for one in steps), "utf-8")
+    record = json.dumps({
+        "format": 1, "game": "stag_hunt", "hash": _hash("stag_hunt"), "run_seed": 0, "seed": 1,
+        "steps": [{"step": "move", "choices": {"hunter_1": "stag", "hunter_2": "hare"}}],
+        "failures": {}, "payoffs": {"hunter_1": "0", "hunter_2": "1"}, "rewards": {},
+    }) + "\n"  # fmt: skip
+
+    def odds(step: int, seat: str = "hunter_1", **head: Any) -> dict[str, Any]:
+        text = json.dumps(json.loads(record) | head) + "\n"
+        return Advice().odds("stag_hunt", text, seat, 0, str(run) if step else "", step)
+
+    found = odds(5)
+    assert [row[1] for row in found["rows"]] == [0.25, 0.75]
+    assert (found["recorded"], found["note"]) == ("the run, after step 2, mean over 4 thoughts", "")
+    assert "after step 3 played" in odds(4)["note"]
+    assert "recorded no odds before this step" in odds(1)["note"]
+    assert "1 of its decisions" in odds(5, seat="hunter_2")["note"]
+    against = odds(5, opponent="pool", learner="hunter_2")
+    assert (against["recorded"], against["rows"][0][1]) == ("", None)
+    assert "held by pool" in against["note"]
+    assert "in no run" in odds(0)["note"]
 
 
 def test_a_leak_is_shown_as_two_plays(owner: Client, folder: Path) -> None:
@@ -260,6 +346,14 @@ def test_a_leak_is_shown_as_two_plays(owner: Client, folder: Path) -> None:
     assert "Options: raise, fold" in shown.text
     assert "Options: fold" in shown.text
     assert "<script>alert" not in shown.html
+    assert "2 of 2" in shown.text
+    before = owner.get(next(href for href, text in shown.links if text == "Back"))
+    assert "1 of 2" in before.text
+    assert "Next: chance draws card[second] = high" in before.text
+    assert "Next: chance draws card[second] = middle" in before.text
+    start = owner.get(next(href for href, text in before.links if text == "Start"))
+    assert "first has seen the same in both plays so far" in start.text
+    assert "is not asked here" in start.text
     missing = owner.get("/game?tab=witness&proof=nothing&file=leaky.yaml")
     assert "no witness" in missing.text
 
@@ -329,6 +423,9 @@ def test_a_leak_is_played_while_it_is_typed(owner: Client, folder: Path) -> None
     assert "Options: raise, fold" in shown.text
     whole = owner.post("/game/played", given | {"proof": name})
     assert whole.form("/game/check").fields["text"].strip() == LEAKY.strip()
+    step = owner.post("/game/played?part=1", given | {"stepping": name, "move": "1"})
+    assert "1 of 2" in step.text
+    assert "Next: chance draws card[second]" in step.text
     assert "Another play" in whole.text
     mended = owner.post("/game/claims", given | {"text": right})
     assert "No problem found" in mended.text

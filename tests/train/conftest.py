@@ -126,7 +126,7 @@ def weighed(
     learn unless said. `kept`: from the steps before."""
     given = {"baseline": "mean", "scale": "none", "compare": "turn", "credit": "own", **settings}
     given |= {"baseline_rate": 0.1, "overlong": Overlong(0, 0.2)}
-    given["part"] = lambda role: SimpleNamespace(learns=True)
+    given["learners"] = lambda ir: {sample.role for _, sample in batch.samples}
     advantages = Advantages(SimpleNamespace(**given), alternatives)
     if kept is not None:
         advantages.restore(kept)

@@ -18,7 +18,13 @@ LABELS = ("a", "b")
 
 
 def history(games: int, *samples: Sample, group: int = 0, **rewards: object) -> Trajectory:
-    return Trajectory(group, games, samples, SimpleNamespace(rewards=rewards))
+    seats = {*rewards, *(sample.seat for sample in samples)}
+    roles = [SimpleNamespace(name=role) for role in sorted({seat.split("_")[0] for seat in seats})]
+    ir = SimpleNamespace(roles=roles, referees=(), seats=seats)
+    env = SimpleNamespace(ir=ir)
+    return Trajectory(
+        group, games, samples, SimpleNamespace(rewards=rewards, earnings=rewards, env=env)
+    )
 
 
 def sample(query: int, action: int, seat: str, occurrence: int = 0, step: str = "s") -> Sample:

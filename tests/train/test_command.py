@@ -132,6 +132,15 @@ def test_wrong_settings_are_shown_and_nothing_starts(game_file: Path, capsys) ->
     assert not Path("runs").exists()
 
 
+def test_missing_file_to_imitate_is_reported(game_file: Path, capsys) -> None:
+    for run in ([], ["--dry-run"]):
+        asked = ["train", str(game_file), "--set", "warm_up.expert=file:nowhere.jsonl", *run]
+        assert main(asked) == 1
+        printed = capsys.readouterr().err
+        assert "error[GD0711]: there is no file `nowhere.jsonl` to imitate" in printed
+        assert "warm_up.expert=file:nowhere.jsonl\n" in printed
+
+
 def test_missing_torch(game_file: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> None:
     found = importlib.util.find_spec
     monkeypatch.setattr(

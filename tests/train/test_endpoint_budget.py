@@ -131,7 +131,7 @@ def test_endpoints_of_a_run_share_what_there_is(compiled: Callable[[str], Game])
             warm_up__expert=other, warm_up__games=4,
         )  # fmt: skip
         seating = assign_seats(game, recipe, budget_of(recipe, [served.url]))
-        (holders,), _ = players_of(game, recipe, seating)
+        (holders,), _ = players_of(game, recipe, seating, recipe.seed)
         episode = game.env().reset()
         asked = [decision for _ in range(3) for decision in episode.decisions]
         for decision in asked[:5]:
@@ -235,7 +235,7 @@ def test_replies_of_an_expert_are_kept_on_disk(
                 game, model="tiny", warm_up__expert=f"endpoint:{served.url}#m", seed=seed
             )
             seating = assign_seats(game, given, budget_of(given, [served.url]))
-            (players,), _ = players_of(game, given, seating)
+            (players,), _ = players_of(game, given, seating, given.seed)
             player = players["ann"]
             assert isinstance(player, EndpointPlayer)
             episode = game.env().reset(seed=1)

@@ -23,7 +23,7 @@ def _batch(*games: tuple[int, int, int]) -> Batch:
     batch.queries.append(SimpleNamespace(labels=("a", "b", "c")))
     for group, action, reward in games:
         sample = Sample(0, action, "role", "seat", "step", 0)
-        episode = SimpleNamespace(rewards={"seat": Fraction(reward)})
+        episode = SimpleNamespace(earnings={"seat": Fraction(reward)})
         batch.trajectories.append(Trajectory(group, 10, (sample,), episode))
     return batch
 

@@ -324,7 +324,9 @@ def _problems(game: Game, *texts: str) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_are_defaults(compiled, name: str) -> None:
-    game = compiled(SPEAK)
+    game = compiled(
+        SPEAK.replace("[speaker]", "{speaker: 2}").replace("role: speaker", "role: all")
+    )
     recipe = in_words.recipe_of(game, preset=name)
     for setting, value in PRESETS[name].settings.items():
         assert recipe.value(setting) == value

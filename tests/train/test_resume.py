@@ -47,6 +47,8 @@ from tests.train.conftest import (
         (DILEMMA, {"entropy_floor": 0.8, "lr": 1e-3}),
         (HIDDEN, {"method": "project", "games": 512}),
         (HIDDEN, {"method": "magnet", "magnet__every": 1, "games": 512, "estimator": "tree"}),
+        (HIDDEN, {"baseline": "critic", "critic__view": "centralised"}),
+        (OFFER, {"model": "tiny", "baseline": "critic", "games": 16}),
     ],
 )
 def test_resumed_equals_uninterrupted(compiled, tmp_path: Path, text: str, settings: dict) -> None:

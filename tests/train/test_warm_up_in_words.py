@@ -105,7 +105,7 @@ def test_warm_up_makes_valid_replies_likely(
             assert told["before"]["held_out_loss"] == pytest.approx(kept.fit(learnt.policy).loss)
             assert told["after"]["held_out_loss"] == pytest.approx(loss[name], rel=0.3)
             assert (told["games"], told["prompts"], told["held_out_games"]) == (18, 18, 2)
-    assert loss["warm"] < 0.8 < 4 < loss["cold"]
+    assert loss["warm"] < 1.2 < 4 < loss["cold"]  # of phrases not among those learned
 
 
 TALK = """
@@ -123,6 +123,12 @@ def test_random_expert_teaches_no_odd_texts(compiled: Callable[[str], Game]) -> 
     said = {text.partition("<|im_end|>")[0] for (text,) in _said(learned)}
     assert len(said) > 3
     assert said <= set(PLAIN_PHRASES)
+
+
+def test_held_out_replies_are_drawn_anew(compiled: Callable[[str], Game]) -> None:
+    learnt, kept = _chats(compiled(COUNT), warm_up__held_out=0.5)
+    assert len(learnt) == len(kept) == 10
+    assert _said(learnt) != _said(kept)
 
 
 def test_only_reply_tokens_are_imitated(compiled: Callable[[str], Game]) -> None:

@@ -15,16 +15,25 @@ function isTyping(at) {
   return at && (at.tagName === "TEXTAREA" || at.tagName === "SELECT" || at.tagName === "INPUT");
 }
 
+// What a reader has the focus on is there again after the news, if it is still on the page.
+function sign(one) {
+  return one && live.contains(one) && (one.getAttribute("href") || one.textContent);
+}
+
+let shown = "";
+
 async function poll() {
   if (!live || !live.dataset.poll) return;
   const asked = live.querySelector("form.reply");
   try {
     if (!asked && !document.hidden) {
       const found = await fragment(live.dataset.poll, live.dataset.mark);
-      if (found && found.ok) {
-        live.innerHTML = found.text;
+      if (found && found.ok && found.text !== shown) {
+        const focus = sign(document.activeElement);
+        live.innerHTML = shown = found.text;
         live.dataset.mark = found.mark;
         prepare(live);
+        if (focus) [...live.querySelectorAll("a, button")].find((one) => sign(one) === focus)?.focus();
       }
     }
   } catch { /* the studio has ended; the next try says so again */ }
@@ -33,10 +42,12 @@ async function poll() {
 
 async function load(link) {
   const place = document.getElementById(link.dataset.into);
+  const held = place.contains(document.activeElement);
   place.setAttribute("aria-busy", "true");
   const found = await fragment(link.getAttribute("href") + (link.href.includes("?") ? "&" : "?") + "part=1");
   place.innerHTML = found.text;
   place.removeAttribute("aria-busy");
+  if (held) { place.tabIndex = -1; place.focus(); }  // the link that had the focus is gone
 }
 
 function prepare(root) {
@@ -45,7 +56,7 @@ function prepare(root) {
     if ("now" in link.dataset) load(link);
   }
   const first = root.querySelector("[autofocus]");
-  if (first && !isTyping(document.activeElement)) first.focus();
+  if (first && !isTyping(document.activeElement) && !document.querySelector(":target")) first.focus();
   const story = root.querySelector(".story");
   if (story) story.scrollTop = story.scrollHeight;
 }
@@ -64,8 +75,35 @@ document.addEventListener("keydown", (event) => {
 
 // The editor: problems as one types, beside their lines; edits that mend them.
 
+// Its colours: keys, comments, quoted texts and numbers. They are drawn behind the textarea, which
+// stays what is typed into, undone and read out; its own letters are transparent.
+
+const SIGNS = /((?<=^|\s)#.*$)|("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')|([\w.-]+(?=\s*:(?:\s|$)))|((?<![\w.-])\d+(?:[./]\d+)?(?![\w.-]))/g;
+const KINDS = ["comment", "quoted", "key", "number"];
+const MOST_PAINTED = 2000;
+
+function paintLines(lines, place) {
+  let block = -1; // the indentation of what begins a text of several lines, which has no signs
+  place.replaceChildren();
+  for (const line of lines) {
+    const indent = line.search(/\S/);
+    if (block >= 0 && (indent < 0 || indent > block)) { place.append(`${line}\n`); continue; }
+    block = /[:-]\s+[|>][-+\d]*\s*$/.test(line) ? indent : -1;
+    let at = 0;
+    for (const found of line.matchAll(SIGNS)) {
+      const sign = document.createElement("span");
+      sign.className = KINDS[found.slice(1).findIndex((one) => one !== undefined)];
+      sign.textContent = found[0];
+      place.append(line.slice(at, found.index), sign);
+      at = found.index + found[0].length;
+    }
+    place.append(`${line.slice(at)}\n`);
+  }
+}
+
 function editor(form) {
   const area = form.querySelector("textarea");
+  const paint = form.querySelector(".paint");
   const numbers = form.querySelector(".numbers");
   const problems = form.querySelector("#problems");
   const played = document.getElementById("played");
@@ -74,8 +112,12 @@ function editor(form) {
 
   function number() {
     const wrong = new Set([...problems.querySelectorAll(".error")].map((one) => Number(one.dataset.line)));
+    const lines = area.value.split("\n");
+    const isPainted = lines.length <= MOST_PAINTED;
+    form.classList.toggle("painted", isPainted);
+    paintLines(isPainted ? lines : [], paint);
     numbers.replaceChildren();
-    area.value.split("\n").forEach((_, at) => {
+    lines.forEach((_, at) => {
       const line = document.createElement(wrong.has(at + 1) ? "b" : "span");
       line.textContent = `${wrong.has(at + 1) ? "✗ " : ""}${at + 1}\n`;
       numbers.append(line);
@@ -86,7 +128,10 @@ function editor(form) {
   function place() {
     numbers.style.height = `${area.clientHeight}px`;
     numbers.scrollTop = area.scrollTop;
-    const beside = getComputedStyle(problems).gridColumnStart === "auto";
+    paint.style.height = `${area.clientHeight + 2}px`;
+    paint.style.width = `${area.clientWidth + 2}px`;
+    paint.scrollTo(area.scrollLeft, area.scrollTop);
+    const beside = getComputedStyle(problems).gridRowStart === "1";
     const high = parseFloat(getComputedStyle(area).lineHeight);
     let free = 0;
     for (const one of problems.querySelectorAll("li")) {
@@ -98,9 +143,9 @@ function editor(form) {
     }
   }
 
-  async function send(address, proof) {
+  async function send(address, more) {
     const body = new URLSearchParams(new FormData(form));
-    if (proof) body.set("proof", proof);
+    for (const [name, value] of Object.entries(more || {})) body.set(name, value);
     const answer = await fetch(address, { method: "POST", body, credentials: "same-origin" });
     return { text: await answer.text(), ok: answer.ok };
   }
@@ -128,18 +173,30 @@ function editor(form) {
     ready();
     if (!played.dataset.proof) return;
     const still = [...problems.querySelectorAll("[data-played]")].find((one) => one.value === played.dataset.proof);
-    if (still) show(still.value);
-    else { played.replaceChildren(); delete played.dataset.proof; }
+    if (still) show(still.value, played.dataset.move);
+    else { played.replaceChildren(); delete played.dataset.proof; delete played.dataset.move; }
   }
 
-  async function show(proof) {
+  // Without a `move` the plays are shown at their end, which moves as the text does.
+  async function show(proof, move) {
     const now = turn;
-    const found = await send("/game/played?part=1", proof);
+    const found = await send("/game/played?part=1", move ? { stepping: proof, move } : { proof });
     if (now !== turn || !found.ok) return false;
     played.innerHTML = found.text;
     played.dataset.proof = proof;
+    if (move) played.dataset.move = move;
+    else delete played.dataset.move;
     return true;
   }
+
+  played.addEventListener("click", async (event) => {
+    const asked = event.target.closest("button[name=move]");
+    if (!asked) return;
+    event.preventDefault();
+    if (!await show(played.querySelector("[name=stepping]").value, asked.value)) return;
+    const same = [...played.querySelectorAll("button[name=move]")];
+    (same.find((one) => one.textContent === asked.textContent) || same[0]).focus();
+  });
 
   function ready() {
     for (const button of problems.querySelectorAll("[data-edits]")) {
@@ -186,6 +243,7 @@ function editor(form) {
     }
   });
   addEventListener("resize", place);
+  new ResizeObserver(place).observe(area);
   ready();
   timer = setTimeout(prove, 600);
   area.setSelectionRange(0, 0);

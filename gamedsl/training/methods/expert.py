@@ -110,7 +110,7 @@ def best(batch: Batch, keep: float, learns: Collection[str]) -> list[np.ndarray]
 
     cells: dict[tuple[int, int, str], list[_Played]] = defaultdict(list)
     for one in batch.trajectories:
-        for seat, reward in one.episode.rewards.items():
+        for seat, reward in one.episode.earnings.items():
             mine = tuple(s for s in one.samples if s.seat == seat and s.role in learns)
             if mine and reward is not None:
                 cell = (one.group, mine[0].deal, mine[0].role)

@@ -43,6 +43,6 @@ METHOD = MethodSpec(
     start=Grpo,
     reads=(
         "clip", "clip_high", "dual_clip", "ratio", "length_norm", "minibatches",
-        "max_grad_norm", "max_change", "scale", "baseline", "compare", "credit",
+        "max_grad_norm", "max_change", "scale", "baseline", "critic", "compare", "credit",
     ),
 )  # fmt: skip

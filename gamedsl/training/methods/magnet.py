@@ -103,7 +103,7 @@ METHOD = MethodSpec(
     settings={"magnet": MagnetSettings},
     reads=(
         "clip", "clip_high", "dual_clip", "minibatches", "max_grad_norm", "max_change", "scale",
-        "baseline", "compare", "credit",
+        "baseline", "critic", "compare", "credit",
     ),
     defaults={"games": 4096, "lr_schedule": "linear", "betas": (0, 0.999), "group_by": "deal"},
     conflicts=(

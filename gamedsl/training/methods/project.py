@@ -275,7 +275,7 @@ METHOD = MethodSpec(
     doc="`project`ed improvements, to which the adapters are fitted",
     start=Projection,
     settings={"project": ProjectSettings},
-    reads=("magnet", "scale", "baseline", "compare", "credit"),
+    reads=("magnet", "scale", "baseline", "critic", "compare", "credit"),
     defaults={
         "games": 4096, "lr": 0.0005, "betas": (0, 0.999), "inner_steps": 8, "group_by": "deal",
         "magnet.weight": (0.3, 0.05),

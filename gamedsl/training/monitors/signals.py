@@ -139,7 +139,7 @@ _NAMING = Read, LastBy, Past, LetCall, LetMap
 def _read(ir: GameIR) -> set[str]:
     """Returns the variables that the rules and payoffs read, by way of `let`s too."""
     lets, found = ir.lets_by_name, set[str]()
-    pending: list[Any] = [(ir.turns, ir.end, ir.payoffs, ir.scores)]
+    pending: list[Any] = [(ir.turns, ir.end, ir.payoffs, ir.scores, ir.referee_payoffs)]
     while pending:
         names = {e.name for e in expressions_in(pending.pop()) if isinstance(e, _NAMING)}
         pending += [lets[name].body for name in names - found if name in lets]

@@ -120,13 +120,15 @@ def end_lines(ir: GameIR) -> tuple[str, ...]:
         lines.append(f"each gets {next(iter(by_text))}")
     else:
         lines += [f"{', '.join(seats)} gets {text}" for text, seats in by_text.items()]
+    judged = dict.fromkeys((ir.role_of[seat], source_text(one)) for seat, one in ir.referee_payoffs)
+    lines += [f"{role}, a referee, is scored {text}" for role, text in judged]
     return tuple(lines)
 
 
 def definitions(ir: GameIR) -> tuple[str, ...]:
     """The definitions of the names that the end and the payoffs read, in the order of the file."""
     used: set[str] = set()
-    pending: list[object] = [ir.end, ir.payoffs, ir.scores]
+    pending: list[object] = [ir.end, ir.payoffs, ir.scores, ir.referee_payoffs]
     while pending:
         for part in expressions_in(pending.pop()):
             if isinstance(part, LetCall | LetMap) and part.name not in used:

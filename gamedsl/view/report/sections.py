@@ -116,7 +116,7 @@ def _prediction_rows(prediction: Mapping[str, Any]) -> list[tuple[str, str]]:
 
 
 def course_section(run: RunData) -> Section | None:
-    """Charts over the steps: reward, exploitability, entropy, rows of data by success."""
+    """Charts over the steps: reward, exploitability, entropy, a critic, rows of data by success."""
     drawn = [figure for figure in _course_figures(run) if figure.svg]
     return Section("Course of training", [figures(drawn)]) if drawn else None
 
@@ -136,6 +136,10 @@ def _course_figures(run: RunData) -> Iterator[Figure]:
         yield Figure("Exploitability", f"{note}, logarithmic", svg)
     svg = line_chart("Entropy per role", steps, _by_role(run, "entropy"), low=0.0)
     yield Figure("Entropy", "of the policy, in nats, by role", svg)
+    explained = [record.get("explained_variance") for record in run.steps]
+    if any(share is not None for share in explained):
+        svg = line_chart("Variance explained", steps, [Series("", explained, 0)], high=1.0)
+        yield Figure("Critic", "share of the variance of returns that its values explain", svg)
     rows = [record["rows"] for record in run.steps if "rows" in record]
     if rows:
         counts = [Series(name, [one[name] for one in rows], i) for i, name in enumerate(STANDINGS)]
