@@ -112,7 +112,7 @@ class MatchQueue:
 
     def _ask(self) -> None:
         """Gives work to all workers that have none."""
-        for worker in range(self._workers.count):
+        for worker in self._workers.started():
             if worker not in self._asked and self._waiting:
                 self._number[worker] = self._waiting.pop()
                 self._asked[worker] = self._workers.ask(

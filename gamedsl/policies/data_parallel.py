@@ -202,7 +202,7 @@ class SharedSession:
         self._open: dict[int, int] = {}
         """The ranks of requests that have no reply yet, by number."""
         self._count = 0
-        self._placement = Placement(group.size)
+        self._placement = Placement()
         self._failed: Exception | None = None
 
     @property
@@ -210,7 +210,8 @@ class SharedSession:
         return bool(self._open)
 
     def ask(self, requests: Sequence[Request]) -> None:
-        ranks = self._placement.of(requests, Counter(self._open.values()))
+        owed = Counter(self._open.values())
+        ranks = self._placement.of(requests, owed, range(self._group.size))
         mine = []
         for number, (request, rank) in enumerate(zip(requests, ranks, strict=True), self._count):
             self._open[number] = rank

@@ -12,21 +12,22 @@ _Beginning = tuple[str, tuple[Turn, ...]]
 class Placement:
     """Places requests with writers, who are numbered from 0."""
 
-    def __init__(self, writers: int) -> None:
-        self._writers = writers
+    def __init__(self) -> None:
         self._holder: dict[_Beginning, int] = {}
         """The writer that has read the beginning of a conversation, by the adapter that did."""
 
-    def of(self, requests: Sequence[Request], loads: Mapping[int, int]) -> list[int]:
-        """Returns the writer of each request. `loads` are the replies that writers owe. No writer
-        gets more than an even part of all, rounded up."""
-        owed = [loads.get(writer, 0) for writer in range(self._writers)]
-        fair = -(-(sum(owed) + len(requests)) // self._writers)
+    def of(
+        self, requests: Sequence[Request], loads: Mapping[int, int], writers: Sequence[int]
+    ) -> list[int]:
+        """Returns the writer of each request, one of `writers`. `loads` are the replies that
+        writers owe. No writer gets more than an even part of all, rounded up."""
+        owed = {writer: loads.get(writer, 0) for writer in writers}
+        fair = -(-(sum(owed.values()) + len(requests)) // len(writers))
         found = [0] * len(requests)
         for at in sorted(range(len(requests)), key=lambda at: _kind(requests[at])):
             writer = self._begun(requests[at])
-            if writer is None or owed[writer] >= fair:
-                writer = min(range(self._writers), key=lambda one: (owed[one] >= fair, one))
+            if writer is None or owed.get(writer, fair) >= fair:
+                writer = min(writers, key=lambda one: (owed[one] >= fair, one))
             found[at] = writer
             owed[writer] += 1
         for request, writer in zip(requests, found, strict=True):

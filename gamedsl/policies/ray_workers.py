@@ -11,6 +11,8 @@ asked of another one, and no game is lost or counted twice.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -44,6 +46,12 @@ STEPS = 8
 """Steps that a worker writes before it takes new requests, at most."""
 LOSSES = 5
 """Workers that may end one after the other without a reply between."""
+LONGEST_START = 600.0
+"""Seconds that the first of some workers may take to start."""
+LONGEST_WAIT = 60.0
+"""Seconds that all wait for the others once one has started."""
+POLL = 1.0
+"""Seconds between looks at what is waited for, so that a signal is heard."""
 _Weights = dict[str, dict[str, "torch.Tensor"]]
 
 
@@ -196,23 +204,30 @@ class _Remote(WritingHandedOn):
     def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
         """Has each worker score a part. What a lost worker had is scored again. Raises ModelError
         where workers keep ending."""
-        count, losses = min(self._workers.count, len(queries)), 0
-        bounds = [len(queries) * at // max(count, 1) for at in range(count + 1)]
-        parts = {at: queries[bounds[at] : bounds[at + 1]] for at in range(count)}
+        if not queries:
+            return []
+        count, losses = min(len(self._workers.started()), len(queries)), 0
+        bounds = [len(queries) * at // count for at in range(count + 1)]
+        waiting = list(range(count))
         asked: dict[int, Any] = {}
+        part_of: dict[int, int] = {}
         found: dict[int, list[torch.Tensor]] = {}
         while len(found) < count:
-            for worker in parts.keys() - found.keys() - asked.keys():
-                asked[worker] = self._workers.score(worker, self._sent.version, parts[worker])
+            for worker in self._workers.started():
+                if worker not in asked and waiting:
+                    part_of[worker] = part = waiting.pop(0)
+                    given = queries[bounds[part] : bounds[part + 1]]
+                    asked[worker] = self._workers.score(worker, self._sent.version, given)
             for worker, scored in self._workers.wait(asked).items():
                 del asked[worker]
                 if scored is None:
                     losses += 1
                     require_few(losses)
+                    waiting.append(part_of[worker])
                     continue
                 self._sent.check(worker, scored)
-                found[worker] = scored.scores
-        return [score for at in range(count) for score in found[at]]
+                found[part_of[worker]] = scored.scores
+        return [score for part in range(count) for score in found[part]]
 
 
 def require_few(losses: int) -> None:
@@ -222,6 +237,14 @@ def require_few(losses: int) -> None:
             f"workers ended {losses} times without a reply",
             "see Ray's logs; a model may need more memory than a worker has",
         )
+
+
+class _Asked(NamedTuple):
+    """A call of a worker: Ray's reference to its result, and how often the worker had been started
+    when it was asked."""
+
+    reference: Any
+    birth: int
 
 
 class Workers:
@@ -235,18 +258,61 @@ class Workers:
         address: of a cluster that is there, `ray://HOST:PORT`; None starts one here. count: of
         workers; None is one for each GPU of the cluster, or for each processor core but one. Raises
         ModelError."""
-        self._ray = ray = started(address)
+        self._ray = ray = connected(address)
         resources: dict[str, float] = ray.cluster_resources()
-        gpus = int(resources.get("GPU", 0))
-        self.count = count or gpus or max(1, int(resources.get("CPU", 1)) - 1)
-        # A lost worker is made anew: calls of an actor that Ray restarts fail until it is there.
+        gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
+        self.count = count or gpus or max(1, cores - 1)
+        self._require_room(gpus or cores, "GPU" if gpus else "processor core")
         actor = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(kind)
         self._made: Callable[[], Any] = lambda: actor.remote(opening)
-        self._actors = [self._made() for _ in range(self.count)]
+        self._began, self._patience = time.monotonic(), math.inf
+        self._failed_starts = 0
+        self._actors: list[Any] = [None] * self.count
+        self.births = [0] * self.count
+        """How often each worker was started."""
+        self._starting: dict[int, _Asked] = {}
+        """What says that a worker has started, by worker, where that is not known yet."""
+        for worker in range(self.count):
+            self._make(worker)
         self._weights: Any = None
         self.session = -1
         self.lost, self.closed = 0, False
         """Workers that ended, and were started again."""
+
+    def _require_room(self, room: int, unit: str) -> None:
+        """Raises ModelError where the cluster can never hold so many workers."""
+        if self.count > room:
+            raise ModelError(
+                f"{self.count} workers need a {unit} each, and the cluster has {room}",
+                f"ask for {room}, or for as many as it has room for: leave `workers` out",
+            )
+
+    def _make(self, worker: int) -> None:
+        """Starts a worker, or another one in its place: calls of an actor that Ray restarts would
+        fail until it is there."""
+        self._actors[worker] = self._made()
+        self.births[worker] += 1
+        self._starting[worker] = self._asked(worker, self._actors[worker].__ray_ready__.remote())
+
+    def started(self) -> list[int]:
+        """Returns the workers that can be asked. Waits for the first that starts; the others then
+        have as long again, and a minute at most. Raises ModelError."""
+        asked = time.monotonic()
+        while True:
+            there = [worker for worker in range(self.count) if worker not in self._starting]
+            now = time.monotonic()
+            if there and self._patience == math.inf:
+                self._patience = now + min(now - self._began, LONGEST_WAIT)
+            if there and (now >= self._patience or not self._starting):
+                return there
+            if now - asked > LONGEST_START:
+                free = self._ray.available_resources()
+                raise ModelError(
+                    f"no worker has started in {now - asked:.0f} seconds; free in the cluster are"
+                    f" {free.get('CPU', 0):g} processor cores and {free.get('GPU', 0):g} GPUs",
+                    "end what else runs there, or see Ray's logs",
+                )
+            self._look(list(self._starting.values()))
 
     def send(self, version: int, weights: _Weights) -> None:
         """Puts adapters where workers take them from."""
@@ -264,31 +330,55 @@ class Workers:
 
     def ask(self, worker: int, method: str, *given: Any) -> Any:
         """Calls a method of a worker; returns what `wait` waits for."""
-        return getattr(self._actors[worker], method).remote(*given)
+        return self._asked(worker, getattr(self._actors[worker], method).remote(*given))
+
+    def _asked(self, worker: int, reference: Any) -> _Asked:
+        return _Asked(reference, self.births[worker])
 
     def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
         """Returns what workers gave back, by worker, once one has; None of a worker that ended.
         Raises what a worker raises."""
-        ready, _ = self._ray.wait(list(asked.values()), num_returns=1)
+        ready = self._look([*asked.values(), *self._starting.values()])
         found: dict[int, Any] = {}
-        for worker, reference in asked.items():
-            if reference not in ready:
-                continue
-            try:
-                found[worker] = self._ray.get(reference)
-            except self._ray.exceptions.RayActorError as error:
-                if self.closed:
-                    raise ModelError("workers were closed", "start the run again") from error
-                found[worker], self._actors[worker] = None, self._made()
-                self.lost += 1
-            except self._ray.exceptions.RayTaskError as error:
-                cause = error.cause
-                if isinstance(cause, UserError):
-                    raise ModelError(cause.fact, cause.fix) from error
-                raise ModelError(
-                    f"worker {worker} failed: {cause!r}", "see Ray's log of it"
-                ) from error
+        for worker, one in asked.items():
+            if one.reference in ready:
+                found[worker] = self._result(worker, one)
         return found
+
+    def _look(self, asked: Sequence[_Asked]) -> list[Any]:
+        """Waits a while for one of several calls; returns the references of those that ended. Notes
+        the workers that have started, and starts others for those that could not."""
+        references = [one.reference for one in asked]
+        ready, _ = self._ray.wait(references, num_returns=1, timeout=POLL)
+        if ready:
+            ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+        for worker, one in list(self._starting.items()):
+            if one.reference in ready:
+                del self._starting[worker]
+                if self._result(worker, one) is None:
+                    self._failed_starts += 1
+                    require_few(self._failed_starts)
+                else:
+                    self._failed_starts = 0
+        return list(ready)
+
+    def _result(self, worker: int, asked: _Asked) -> Any:
+        """Returns what a worker gave back; None where it ended. Another one then starts, if none
+        has since."""
+        try:
+            return self._ray.get(asked.reference)
+        except self._ray.exceptions.RayActorError as error:
+            if self.closed:
+                raise ModelError("workers were closed", "start the run again") from error
+            if asked.birth == self.births[worker]:
+                self._make(worker)
+                self.lost += 1
+            return None
+        except self._ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, UserError):
+                raise ModelError(cause.fact, cause.fix) from error
+            raise ModelError(f"worker {worker} failed: {cause!r}", "see Ray's log of it") from error
 
     def close(self) -> None:
         """Ends the workers; what was asked of them fails."""
@@ -319,7 +409,7 @@ def _first(tokenizers: Any) -> Any:
     return next(iter(tokenizers))
 
 
-def started(address: str | None) -> Any:
+def connected(address: str | None) -> Any:
     """Returns Ray, connected to a cluster. Raises ModelError."""
     try:
         import ray
@@ -347,13 +437,15 @@ class _Session:
         self._workers, self._sent = workers, sent
         workers.session += 1
         self._number = workers.session
-        self._placement = Placement(workers.count)
+        self._placement = Placement()
         self._open: dict[int, tuple[Request, int]] = {}
         """Requests without a reply, and their workers, by number."""
         self._new: dict[int, list[tuple[int, Request]]] = {}
         """Requests that a worker has not been sent yet, by worker."""
         self._asked: dict[int, Any] = {}
         """What workers are doing."""
+        self._births: dict[int, int] = {}
+        """The births of workers that have requests of this session."""
         self._count = self._losses = 0
 
     @property
@@ -366,8 +458,12 @@ class _Session:
 
     def step(self) -> list[tuple[int, Generated]]:
         """Sends what is new to workers who wait, and waits until one gives something back."""
-        owing = {worker for _, worker in self._open.values()}
-        for worker in sorted(owing - self._asked.keys()):
+        for worker in sorted(self._owing() - self._asked.keys()):
+            birth = self._workers.births[worker]
+            if self._births.get(worker, birth) != birth:  # it was lost while it scored options
+                self._lose(worker)
+        for worker in sorted(self._owing() - self._asked.keys()):
+            self._births[worker] = self._workers.births[worker]
             requests = self._new.pop(worker, [])
             given = self._number, self._sent.version, requests
             self._asked[worker] = self._workers.write(worker, *given)
@@ -389,14 +485,21 @@ class _Session:
         """Forgets what is under way; workers drop it with the next session."""
         self._open, self._asked = {}, {}
 
+    def _owing(self) -> set[int]:
+        """Returns the workers that owe a reply."""
+        return {worker for _, worker in self._open.values()}
+
     def _place(
         self, numbered: Sequence[tuple[int, Request]], absent: int | None = None
     ) -> None:  # fmt: skip
-        """Gives requests, by number, to workers; `absent` gets none if there is another."""
-        loads: dict[int, int] = {} if absent is None else {absent: len(numbered) + self._count}
+        """Gives requests, by number, to workers that have started; `absent` gets none if there is
+        another."""
+        loads: dict[int, int] = {}
         for _, worker in self._open.values():
             loads[worker] = loads.get(worker, 0) + 1
-        places = self._placement.of([request for _, request in numbered], loads)
+        there = self._workers.started()
+        others = [worker for worker in there if worker != absent] or there
+        places = self._placement.of([request for _, request in numbered], loads, others)
         for (number, request), worker in zip(numbered, places, strict=True):
             self._open[number] = request, worker
             self._new.setdefault(worker, []).append((number, request))
@@ -410,4 +513,5 @@ class _Session:
         for number, _ in owed:
             del self._open[number]
         self._new.pop(worker, None)
+        self._births.pop(worker, None)
         self._place(owed, absent=worker)

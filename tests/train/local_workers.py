@@ -19,16 +19,19 @@ def tiny_policy() -> Writing:
 
 
 class LocalWorkers(Workers):
-    """Workers in this process: each request is answered when it is waited for. `ends` are the
-    numbers of calls at which the worker is lost."""
+    """Workers in this process: each request is answered when it is waited for, that of the last
+    worker first. `ends` are the numbers of calls at which the worker is lost; only calls of a
+    method count that ends with `counted`."""
 
     def __init__(
         self, count: int, ends: Sequence[int] = (), opening: Callable[[], Any] = tiny_policy,
-        kind: type = Writer,
+        kind: type = Writer, counted: str = "",
     ) -> None:  # fmt: skip
+        self._counted = counted
         self.count, self.session, self.lost, self.closed = count, -1, 0, False
         self._new = lambda: kind(opening)
         self._here = [self._new() for _ in range(count)]
+        self.births = [1] * count
         self._ends, self._calls = set(ends), 0
         self._weights: dict[str, Any] = {}
 
@@ -36,16 +39,23 @@ class LocalWorkers(Workers):
         self._weights = weights
 
     def ask(self, worker: int, method: str, *given: Any) -> Any:
-        return lambda one: getattr(one, method)(*given)
+        return self.births[worker], method, lambda one: getattr(one, method)(*given)
+
+    def started(self) -> list[int]:
+        return list(range(self.count))
 
     def close(self) -> None:
         self.closed = True
 
     def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
-        worker, answer = next(iter(asked.items()))
-        self._calls += 1
-        if self._calls in self._ends:
+        worker, (birth, method, answer) = max(asked.items(), key=lambda item: item[0])
+        if birth != self.births[worker]:
+            return {worker: None}
+        counts = method.endswith(self._counted)
+        self._calls += counts
+        if counts and self._calls in self._ends:
             self.lost += 1
             self._here[worker] = self._new()
+            self.births[worker] += 1
             return {worker: None}
         return {worker: answer(self._here[worker])}

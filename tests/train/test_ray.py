@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 import torch
 
+from gamedsl.policies import ray_workers
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Writing
-from gamedsl.policies.ray_workers import RayPolicy, Workers
+from gamedsl.policies.ray_workers import RayPolicy, Workers, connected
 from gamedsl.runtime import Game
 from gamedsl.training.engine import close
 from gamedsl.training.loop import train
@@ -132,6 +133,17 @@ def _without(record: dict[str, Any]) -> dict[str, Any]:
     return {k: v for k, v in record.items() if k not in ("seconds", "lost_workers")}
 
 
+def _held(ray: Any, cores: int) -> Any:
+    """Returns an actor that holds so many processor cores."""
+
+    class Holder:
+        pass
+
+    held = ray.remote(num_cpus=cores)(Holder).remote()
+    ray.get(held.__ray_ready__.remote())
+    return held
+
+
 class TestCluster:
     """A real cluster on this machine."""
 
@@ -146,6 +158,43 @@ class TestCluster:
         for one, other in zip(local, shared, strict=True):
             assert near(_without(other), _without(one), 1e-3)
             assert other["lost_workers"] == 0
+
+    def test_more_workers_than_the_cluster_holds_are_refused(
+        self, compiled: Callable[[str], Game]
+    ) -> None:
+        game = compiled(PAIR)
+        with pytest.raises(ModelError, match=r"1000 workers need a .* each, and the cluster has"):
+            opened(game, recipe_of(game, cluster="ray", workers=1000))
+
+    def test_runs_go_on_without_workers_that_wait(
+        self, compiled: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Somebody else holds all but one of the cores."""
+        ray, game = connected(None), compiled(PAIR)
+        local = _steps(game, tmp_path / "local")
+        monkeypatch.setattr(ray_workers, "LONGEST_WAIT", 1.0)
+        other = _held(ray, int(ray.cluster_resources()["CPU"]) - 1)
+        try:
+            shared = _steps(game, tmp_path / "ray", cluster="ray", workers=2)
+        finally:
+            ray.kill(other)
+        for one, shown in zip(local, shared, strict=True):
+            assert near(_without(shown), _without(one), 1e-3)
+
+    def test_no_room_for_any_worker_is_told(
+        self, compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ray, game = connected(None), compiled(PAIR)
+        monkeypatch.setattr(ray_workers, "LONGEST_START", 3.0)
+        other = _held(ray, int(ray.cluster_resources()["CPU"]))
+        policy = opened(game, recipe_of(game, cluster="ray", workers=1))
+        assert isinstance(policy, RayPolicy)
+        try:
+            with pytest.raises(ModelError, match=r"no worker has started .* are 0 processor"):
+                policy.generate(_requests())
+        finally:
+            close(policy)
+            ray.kill(other)
 
     @pytest.mark.parametrize(("staleness", "steps"), [(0, 30), (2, 10)])
     def test_killed_workers_lose_no_game(

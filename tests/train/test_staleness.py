@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,22 @@ def test_lost_workers_play_the_same_games(
     steps = [record for record in run.records() if record["event"] == "step"]
     assert workers.lost == len(ENDS)
     for one, other in zip(steps, stale_steps, strict=True):
+        assert near(_without(one), _without(other), 1e-3)
+
+
+def test_workers_are_lost_while_they_score(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    """Options are scored while replies are under way: a worker that is lost then owes some."""
+    game = compiled(PAIR.replace("max_tokens: 8", "max_tokens: 40"))
+    recipe = recipe_of(game, steps=3, staleness=2, **SHAPE | {"games": 32, "group_size": 32})
+    expected = steps_of(game, recipe, tmp_path / "here")
+    opening = partial(opened, game, recipe)
+    workers = LocalWorkers(2, range(1, 100, 3), opening, counted="score")
+    policy = RayPolicy(opening(), workers)
+    run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
+    assert train(game, recipe, run, policy).finished
+    assert workers.lost > 3
+    steps = [record for record in run.records() if record["event"] == "step"]
+    for one, other in zip(steps, expected, strict=True):
         assert near(_without(one), _without(other), 1e-3)
 
 
