@@ -43,7 +43,7 @@ HERE = Path(__file__).parent
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
 KEPT = (
     "step", "exploitability", "reward", "entropy", "lines", "valid", "explained_variance",
-    "seconds",
+    "lag", "ess", "seconds",
 )  # fmt: skip
 SEED = 1
 """Of the games that are held out."""
