@@ -297,7 +297,7 @@ class Workers:
     def started(self) -> list[int]:
         """Returns the workers that can be asked. Waits for the first that starts; the others then
         have as long again, and a minute at most. Raises ModelError."""
-        asked = time.monotonic()
+        since = time.monotonic()
         while True:
             there = [worker for worker in range(self.count) if worker not in self._starting]
             now = time.monotonic()
@@ -305,10 +305,10 @@ class Workers:
                 self._patience = now + min(now - self._began, LONGEST_WAIT)
             if there and (now >= self._patience or not self._starting):
                 return there
-            if now - asked > LONGEST_START:
+            if now - since > LONGEST_START:
                 free = self._ray.available_resources()
                 raise ModelError(
-                    f"no worker has started in {now - asked:.0f} seconds; free in the cluster are"
+                    f"no worker has started in {now - since:.0f} seconds; free in the cluster are"
                     f" {free.get('CPU', 0):g} processor cores and {free.get('GPU', 0):g} GPUs",
                     "end what else runs there, or see Ray's logs",
                 )
