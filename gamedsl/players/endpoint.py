@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from gamedsl.call_syntax import TAGGED
 from gamedsl.players.base import (
     Answered,
     Dice,
@@ -34,7 +35,6 @@ from gamedsl.policies.endpoint import (
 from gamedsl.policies.endpoint_protocol import Answer, Constrain
 from gamedsl.policies.generation import Request
 from gamedsl.prompting.replies import CLOSE, ParseFailure
-from gamedsl.prompting.tool_calls import TAGGED
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Message

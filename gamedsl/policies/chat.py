@@ -18,9 +18,9 @@ from typing import Any
 import jinja2
 import transformers
 
+from gamedsl.call_syntax import CALL_TAG, CallSyntax, syntax_of
 from gamedsl.policies.base import Encoded, Message, Query
 from gamedsl.policies.generation import Ids, Turn
-from gamedsl.prompting.tool_calls import CALL_TAG, CallSyntax, syntax_of
 
 _FINGERPRINTED = (
     "added_tokens",

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
+from gamedsl.call_syntax import TAGGED
 from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Finish, Generated, Request
-from gamedsl.prompting.tool_calls import TAGGED
 from gamedsl.storage.cache import CacheRefused, own_folder, read_entry, write_entry
 
 Body = dict[str, Any]
@@ -174,7 +174,7 @@ def _called(calls: Any) -> list[str]:
             raise AnswerRefused("calls")
         name = json.dumps(name, ensure_ascii=False)
         called = f'{{"name": {name}, "arguments": {arguments.strip() or "{}"}}}'
-        found.append(f"{TAGGED.before}{called}{TAGGED.after}")
+        found.append(TAGGED.around(called))
     return found
 
 

@@ -26,6 +26,7 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar, assert_never
 
+from gamedsl.call_syntax import TAGGED, CallSyntax
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.ir.program import Binding, Call, Choose, Draw, Show, walk_steps
 from gamedsl.ir.types import Record, has_text, is_by_role, plain, text_or_record
@@ -55,13 +56,7 @@ from gamedsl.prompting.templates import (
     template_for,
     variables_before,
 )
-from gamedsl.prompting.tool_calls import (
-    TAGGED,
-    CallSyntax,
-    option_tools,
-    tools_as_text,
-    tools_for,
-)
+from gamedsl.prompting.tool_calls import option_tools, tools_as_text, tools_for
 from gamedsl.prompting.value_text import titled
 from gamedsl.prompting.visibility import (
     field_texts,

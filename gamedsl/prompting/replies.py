@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
+from gamedsl.call_syntax import CALL_TAG, TAGGED, CallSyntax
 from gamedsl.ir.option_calls import OptionCall
 from gamedsl.ir.program import Said
 from gamedsl.ir.replies import Form
@@ -45,12 +46,11 @@ from gamedsl.prompting.json_values import (
 )
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.tool_calls import (
-    CALL_TAG,
     NO_CALLS,
-    TAGGED,
-    CallSyntax,
     label_of_call,
     parts_of_call,
+    write_call,
+    write_option,
 )
 
 REASONS: dict[str, str] = {
@@ -168,7 +168,7 @@ def _written(
 ) -> str:
     if kind == "tag":
         return f"<answer>{label}</answer>"
-    return syntax.write_option(label, calls) if kind == "tool" else label
+    return write_option(syntax, label, calls) if kind == "tool" else label
 
 
 def label_in(
@@ -310,7 +310,7 @@ def write_open_reply(
         place, tool, arguments = called_tool(value, type)
         given = data_of(value[place], arguments, seats)
         if syntax is not None:
-            return syntax.write(tool, given)
+            return write_call(syntax, tool, given)
         return dumps({"name": tool, "arguments": given}, decimal)
     if _in_json(value, said):
         return dumps(data_of(value, type, seats), decimal)

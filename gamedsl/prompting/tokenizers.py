@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from gamedsl.call_syntax import CallSyntax
 from gamedsl.ir.hashing import digest
-from gamedsl.prompting.tool_calls import CallSyntax
 
 
 class TokenCounter(Protocol):

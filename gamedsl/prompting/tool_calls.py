@@ -1,4 +1,4 @@
-"""Tool calls: the tools that a role has, how a call is written, and which option one names.
+"""Tool calls: the tools that a role has, the call of an option, and which option a call names.
 
 An option of a closed decision is a call of a typed tool (`gamedsl.ir.option_calls`), or of
 `choose`. A chat template that lists tools has its own syntax for calls; a role whose model has such
@@ -10,17 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from gamedsl.call_syntax import ARGUMENTS, CALL_TAG, CallSyntax
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.json_types import tools_of
 from gamedsl.ir.option_calls import CHOOSE, OPTION, OptionCall, call_of, parameters_of
 from gamedsl.ir.program import Choose
 from gamedsl.prompting.json_values import Fault, decimal, dumps
-
-CALL_TAG = "tool_call"
-"""The tag around a call, as Qwen, Hermes and SmolLM3 write it."""
 
 Tool = dict[str, Any]
 """`name`, `parameters` (a JSON Schema), and perhaps `description`."""
@@ -30,48 +27,15 @@ _BARE = re.compile(rf"\s*(<{CALL_TAG}>)?\s*\{{.*\}}\s*(</{CALL_TAG}>)?\s*", re.D
 NO_CALLS: Mapping[str, OptionCall] = {}
 
 
-@dataclass(frozen=True)
-class CallSyntax:
-    """The syntax of a call: `before`, an object with the tool's `name` and its `arguments` under
-    this key, `after`."""
-
-    before: str = "<tool_call>"
-    arguments: str = "arguments"
-    after: str = "</tool_call>"
-
-    def write(self, name: str, arguments: Any) -> str:
-        """Returns the call; `arguments` are JSON data with fractions."""
-        call = dumps({"name": name, self.arguments: arguments}, decimal, spaced=True)
-        return f"{self.before}{call}{self.after}"
-
-    def read(self, text: str) -> Any:
-        """Returns the data of a call that this syntax wrote."""
-        return json.loads(text[len(self.before) : len(text) - len(self.after)])
-
-    def write_option(self, label: str, calls: Mapping[str, OptionCall]) -> str:
-        """Returns the call that gives a label."""
-        call = call_of(label, calls)
-        return self.write(call.name, dict(call.arguments))
+def write_call(syntax: CallSyntax, name: str, arguments: Any) -> str:
+    """Returns the call of a tool in a syntax; `arguments` are JSON data with fractions."""
+    return syntax.around(dumps({"name": name, syntax.arguments: arguments}, decimal, spaced=True))
 
 
-TAGGED = CallSyntax()
-"""The syntax where no chat template has another, as instructions show it."""
-ARGUMENTS = ("arguments", "parameters")
-"""The keys under which models write arguments: Llama 3 says `parameters`."""
-
-
-def syntax_of(text: str, name: str, arguments: dict[str, str]) -> CallSyntax | None:
-    """Returns the syntax in which a text calls a tool; None where it is none that is read: one
-    object, in `<tool_call>` tags or alone."""
-    start, end = text.find("{"), text.rfind("}") + 1
-    before, after = text[:start].lstrip(), text[end:].rstrip()
-    if (before.strip(), after.strip()) not in ((f"<{CALL_TAG}>", f"</{CALL_TAG}>"), ("", "")):
-        return None
-    for key in ARGUMENTS:
-        syntax = CallSyntax(before, key, after)
-        if syntax.write(name, arguments) == text.strip():
-            return syntax
-    return None
+def write_option(syntax: CallSyntax, label: str, calls: Mapping[str, OptionCall]) -> str:
+    """Returns the call that gives a label."""
+    call = call_of(label, calls)
+    return write_call(syntax, call.name, dict(call.arguments))
 
 
 def is_bare_call(text: str) -> bool:

@@ -7,6 +7,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from gamedsl.call_syntax import CallSyntax
 from gamedsl.engine.kernel import Ask, OpenState, State
 from gamedsl.ir.game import Wording
 from gamedsl.ir.json_types import reply_schema
@@ -19,7 +20,6 @@ from gamedsl.prompting.prompts import NOTHING, Part, Prompter
 from gamedsl.prompting.replies import ParseFailure, open_reply_value, read_choice, read_open_reply
 from gamedsl.prompting.reply_instructions import again
 from gamedsl.prompting.tokenizers import tokenizer_of
-from gamedsl.prompting.tool_calls import CallSyntax
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env

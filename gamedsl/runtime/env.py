@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cached_property, lru_cache, partial
 from typing import Any, Literal
 
+from gamedsl.call_syntax import CallSyntax
 from gamedsl.engine.function_calls import Caller, call_registered
 from gamedsl.engine.interpreter import Interpreter
 from gamedsl.engine.kernel import Outcome, State
@@ -18,7 +19,6 @@ from gamedsl.ir.program import Choose
 from gamedsl.prompting.labels import LabelBook, draw_labels
 from gamedsl.prompting.prompts import Prompter
 from gamedsl.prompting.tokenizers import TokenCounter, call_syntax_of
-from gamedsl.prompting.tool_calls import CallSyntax
 from gamedsl.runtime.decision import Decision, key_of
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.history import Position, PositionTree

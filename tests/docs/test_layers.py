@@ -24,8 +24,9 @@ LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 NARROWER = {
     "calls": {"extras", "storage"},
-    "policies": {"collector", "errors", "extras", "storage"},
+    "policies": {"call_syntax", "collector", "errors", "extras", "storage"},
     "players": {
+        "call_syntax",
         "runtime",
         "policies",
         "solve",

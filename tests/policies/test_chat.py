@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from gamedsl.call_syntax import CallSyntax
 from gamedsl.policies import random_models
 from gamedsl.policies.base import Query
 from gamedsl.policies.chat import HFTokenizer
-from gamedsl.prompting.tool_calls import CallSyntax
 from tests.policies.templates import BARE_CALLS, CALLING, CHATML
 from tests.policies.templates import tokenizer as tokenizer_with
 

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 import gamedsl
+from gamedsl.call_syntax import CallSyntax
 from gamedsl.players.model_replies import query_of
 from gamedsl.prompting.replies import ParseFailure
-from gamedsl.prompting.tool_calls import CallSyntax, option_tools
+from gamedsl.prompting.tool_calls import option_tools
 from gamedsl.runtime import Decision
 from tests.writing import write
 
