@@ -59,6 +59,7 @@ def run_player(
         finetuning=recipe.finetuning,
         vllm=None if vllm is None or not writes else vllm_of_run(recipe.vllm, vllm),
         dtype=recipe.dtype,
+        quantize=recipe.quantize,
     )
     parts = recipe.parts(game.ir)
     return player_of(

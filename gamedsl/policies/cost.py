@@ -29,7 +29,8 @@ _RATE_TOKENS = 512
 
 @dataclass(frozen=True)
 class ModelSize:
-    """The size of one model. `weights` are bytes; `trunk`, `crown` and `head` the weights that a
+    """The size of one model. `weights` are bytes, of quantised ones with the largest while it is
+    dequantised; `trunk`, `crown` and `head` the weights that a
     token meets below the trained layers, in them and above, and at the output. `adapters`: float32
     numbers of all adapters. `trains_all`: these are the model itself."""
 
@@ -103,7 +104,8 @@ def active_weights(layer: nn.Module, config: Any) -> int:
         if ".lora_" in name or weight.dim() < 2:
             continue
         experts = weight.dim() == 3 and ".experts." in f".{name}"
-        count += weight.numel() * chosen // len(weight) if experts else weight.numel()
+        held = 2 if weight.dtype == torch.uint8 else 1  # quantised: two in each byte
+        count += weight.numel() * chosen // len(weight) if experts else weight.numel() * held
     return count
 
 

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from gamedsl.collector import collector_paused
 from gamedsl.policies.base import Notify, Policy, TokenCounter, silent
+from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import TABULAR, WORDS, fully_trained
 
 if TYPE_CHECKING:
     from gamedsl.policies.activations import Recompute
     from gamedsl.policies.lora import LoraSpec
     from gamedsl.policies.process_group import ProcessGroup
+    from gamedsl.policies.quantised import Quantize
     from gamedsl.policies.vllm_engine import Idle
 
 TRUNK_TOKENS = 65_536
@@ -55,6 +57,7 @@ class PolicyOptions:
     lora: the shape of adapters; None makes the smallest, for models that are not trained.
     shapes: the shapes of those adapters that differ, by name.
     finetuning, dtype: as in a recipe; None leaves them to the model and the device.
+    quantize: as in a recipe; of models whose base weights are frozen.
     vllm: the settings of vLLM if it generates the replies; None lets the model itself generate.
     kv_cache: GiB of keys and values kept, by model or (under None) for all others; for those
     without, by the memory that is free.
@@ -71,6 +74,7 @@ class PolicyOptions:
     vllm: VllmOptions | None = None
     seed: int = 0
     dtype: str | None = None
+    quantize: Quantize = "none"
     kv_cache: Mapping[str | None, float] = field(default_factory=dict)
     pass_tokens: int | None = None
     recompute: Recompute = "auto"
@@ -135,6 +139,12 @@ def _open_model(
         name: _lora(shape) for name, shape in options.shapes.items() if name in adapters
     }
     if options.vllm is not None:
+        if options.quantize != "none":
+            raise ModelError(
+                f"vLLM reads the weights of `{model}` from its file, and the adapters were trained"
+                " on weights that were quantised",
+                "write `engine: hf`",
+            )
         from gamedsl.policies.vllm import VllmPolicy
         from gamedsl.policies.vllm_engine import VllmSettings
 
@@ -143,6 +153,7 @@ def _open_model(
         return VllmPolicy(model, adapters, settings=settings, **common)
     from gamedsl.policies.hf import HFPolicy
 
+    common["quantize"] = options.quantize
     if options.shards:
         common["share_weights"] = options.group
     common["trunk_tokens"] = 0 if options.trunk == "never" else TRUNK_TOKENS

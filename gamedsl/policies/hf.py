@@ -41,6 +41,7 @@ from gamedsl.policies.network import Network
 from gamedsl.policies.padding import PaddedRows, pad
 from gamedsl.policies.prefix_tree import AdapterQuery, ScorePlan, Segment, chunks, pack
 from gamedsl.policies.process_group import ProcessGroup
+from gamedsl.policies.quantised import Quantize, largest_dense
 from gamedsl.policies.sharding import Lockstep, shard
 from gamedsl.policies.trunk import TrunkCache
 from gamedsl.policies.writer import Writer
@@ -74,6 +75,7 @@ class HFPolicy(ChunkedPolicy):
         kv_bytes: int | None = None,
         models: int = 1,
         share_weights: ProcessGroup | None = None,
+        quantize: Quantize = "none",
         notify: Notify = silent,
     ) -> None:
         """Load `model` (see `models.load`) and create `adapters` from `seed`.
@@ -89,13 +91,13 @@ class HFPolicy(ChunkedPolicy):
         kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
         None is a share of the memory that is free (see `kv_room`), with `models` that share it.
         share_weights: processes that each keep a part of the base weights (see `sharding`); no
-        trunk is kept then.
-        Raises ModelError.
+        trunk is kept then. quantize: how the base weights of the decoder's linear layers are kept.
+        Raises ModelError, and ImportError where the library that quantises is missing.
         """
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
         dtype = dtype or (torch.bfloat16 if self.device.type == "cuda" else torch.float32)
         first = self.device if share_weights is None else torch.device("cpu")
-        loaded = load(model, dtype=dtype, device=first, notify=notify)
+        loaded = load(model, dtype=dtype, device=first, notify=notify, quantize=quantize)
         self.name = loaded.name
         self.tokenizer = HFTokenizer(loaded.tokenizer)
         self._network = Network(loaded.model)
@@ -155,7 +157,7 @@ class HFPolicy(ChunkedPolicy):
         active = [active_weights(layer, network.config) for layer in network.layers]
         head = network.vocabulary * int(network.config.hidden_size)
         return ModelSize(
-            weight_bytes(network.model) + network.head_bytes,
+            weight_bytes(network.model) + network.head_bytes + largest_dense(network.model),
             sum(parameter.numel() for parameter in self.parameters()),
             sum(active[:cut]), sum(active[cut:]), head,
             int(network.config.hidden_size), network.vocabulary, network.dtype, self.device,

@@ -16,7 +16,7 @@ import copy
 import hashlib
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,7 @@ from torch import nn
 from gamedsl.policies.activations import free_memory
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.prefix_tree import Segment
+from gamedsl.policies.quantised import dense_weight
 from gamedsl.policies.tensor_files import read_config, read_tensors, write_tensors
 
 _PREFIX = "base_model.model."  # how PEFT's files name the adapted model
@@ -90,7 +91,7 @@ class GroupedLinear(PeftLinear):
                 pairs += _pair(self, name)
         x_MI = x.reshape(-1, x.shape[-1])
         grouped: Any = _GroupedLora  # torch leaves `apply` untyped
-        y_MO: torch.Tensor = grouped.apply(x_MI, base.weight, base.bias, groups, *pairs)
+        y_MO: torch.Tensor = grouped.apply(x_MI, base, groups, *pairs)
         return y_MO.view(*x.shape[:-1], -1)
 
 
@@ -98,34 +99,34 @@ class _GroupedLora(torch.autograd.Function):
     """y = x W^T + bias, and y[rows] += scale * x[rows] A^T B^T for each group of rows.
 
     By hand because autograd's slices and sums would fill and add a full [M, I] tensor for each
-    group: in place, a group costs its small products alone. W and bias get no gradient.
+    group: in place, a group costs its small products alone. W and bias get no gradient, and W is
+    read again in the backward pass, so that one that is dequantised is not kept.
     """
 
     @staticmethod
     def forward(
         ctx: Any,
         x_MI: torch.Tensor,
-        weight_OI: torch.Tensor,
-        bias_O: torch.Tensor | None,
+        base: nn.Linear,
         groups: list[tuple[slice, float]],
         *pairs: torch.Tensor,
     ) -> torch.Tensor:
-        y_MO = nn.functional.linear(x_MI, weight_OI, bias_O)
+        y_MO = nn.functional.linear(x_MI, dense_weight(base), base.bias)
         middle = []
         for (rows, scale), a_KI, b_OK in zip(groups, pairs[::2], pairs[1::2], strict=True):
             h_MK = x_MI[rows] @ a_KI.to(x_MI.dtype).T
             y_MO[rows].addmm_(h_MK, b_OK.to(x_MI.dtype).T, alpha=scale)
             middle.append(h_MK)
-        ctx.save_for_backward(x_MI, weight_OI, *pairs, *middle)
-        ctx.groups = groups
+        ctx.save_for_backward(x_MI, *pairs, *middle)
+        ctx.base, ctx.groups = base, groups
         return y_MO
 
     @staticmethod
     def backward(ctx: Any, grad_MO: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        x_MI, weight_OI, *rest = ctx.saved_tensors
+        x_MI, *rest = ctx.saved_tensors
         count = len(ctx.groups)
         pairs, middle = rest[: 2 * count], rest[2 * count :]
-        grad_x_MI = grad_MO @ weight_OI if ctx.needs_input_grad[0] else None
+        grad_x_MI = grad_MO @ dense_weight(ctx.base) if ctx.needs_input_grad[0] else None
         grads: list[torch.Tensor] = []
         for (rows, scale), a_KI, b_OK, h_MK in zip(
             ctx.groups, pairs[::2], pairs[1::2], middle, strict=True
@@ -135,7 +136,7 @@ class _GroupedLora(torch.autograd.Function):
                 grad_x_MI[rows].addmm_(grad_h_MK, a_KI.to(grad_MO.dtype))
             grads.append((grad_h_MK.T @ x_MI[rows]).to(a_KI.dtype))
             grads.append((grad_MO[rows].T @ h_MK).mul_(scale).to(b_OK.dtype))
-        return (grad_x_MI, None, None, None, *grads)
+        return (grad_x_MI, None, None, *grads)
 
 
 def _route_experts(layer: ParamWrapper, router: Router) -> None:
@@ -191,10 +192,13 @@ class Adapters:
         self._configs: dict[str, peft.LoraConfig] = {}
         self._useful = spec.useful
         linear, experts = _targets(model, layers[self.first_layer :], spec.targets)
-        self._targeted: list[torch.Tensor] = [
-            *(model.get_submodule(name).get_parameter("weight") for name in linear),
-            *map(model.get_parameter, experts),
+        layer_of: Callable[[str], Any] = model.get_submodule
+        self._device = next(model.parameters()).device
+        self._targeted = [
+            *((layer_of(name).out_features, layer_of(name).in_features) for name in linear),
+            *(tuple(model.get_parameter(name).shape) for name in experts),
         ]
+        """The shape of each weight that is adapted: the last two dimensions are of one matrix."""
         self._usual = peft.LoraConfig(
             r=spec.rank,
             lora_alpha=spec.alpha,
@@ -246,17 +250,15 @@ class Adapters:
     def _check_size(self, name: str, rank: int) -> None:
         """Raises ModelError for an adapter whose rank cannot help, or whose training would not fit
         in memory."""
-        narrow = [min(weight.shape[-2:]) for weight in self._targeted]
+        narrow = [min(shape[-2:]) for shape in self._targeted]
         if self._useful and rank > max(narrow):
             raise ModelError(
                 f"the adapter `{name}` has rank {rank:,}, above the width of every layer that it "
                 f"adapts: a rank above {max(narrow):,} adds nothing",
                 f"write `lora.rank: {max(narrow)}`, or less",
             )
-        numbers = rank * sum(
-            weight.shape[:-2].numel() * sum(weight.shape[-2:]) for weight in self._targeted
-        )
-        wanted, free = _COPIES * 4 * numbers, free_memory(self._targeted[0].device)
+        numbers = rank * sum(math.prod(shape[:-2]) * sum(shape[-2:]) for shape in self._targeted)
+        wanted, free = _COPIES * 4 * numbers, free_memory(self._device)
         if wanted > free:
             raise ModelError(
                 f"the adapter `{name}` of rank {rank:,} has {numbers:,} numbers, which take "

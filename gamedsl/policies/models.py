@@ -21,7 +21,9 @@ from gamedsl.policies import random_models, smollm2
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import EMBEDDED, SMALL, TINY
+from gamedsl.policies.network import layers_of
 from gamedsl.policies.progress_bars import without_progress_bars
+from gamedsl.policies.quantised import Quantize, quantise
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -62,11 +64,14 @@ def load(
     device: torch.device | str = "cpu",
     notify: Notify = silent,
     seed: int = 0,
+    quantize: Quantize = "none",
 ) -> LoadedModel:
-    """Load `name` in eval mode with frozen weights. `seed` makes those of `small`.
+    """Load `name` in eval mode with frozen weights. `seed` makes those of `small`. Linear layers of
+    the decoder are quantised on the device as it is filled, so it never holds them in full.
 
     Code that comes with a model is never run: a game's `train:` may name any folder or hub id.
-    Raises ModelError when the model cannot be found, fetched, read, or has no chat template.
+    Raises ModelError when the model cannot be found, fetched, read, or has no chat template, and
+    ImportError where weights are to be quantised without bitsandbytes.
     """
     auto: Any = transformers.AutoModelForCausalLM
     model: Any
@@ -95,9 +100,26 @@ def load(
         raise ModelError(
             f"`{name}` has no chat template", "choose an instruction-tuned model of the family"
         )
-    model = model.to(device=device, dtype=dtype).eval()
+    model = model.to(dtype=dtype).eval()
     model.requires_grad_(False)
+    if quantize == "nf4":
+        quantise(layers_of(model), torch.device(device))
+        _tell_dense(name, model, notify)
+    model.to(device=device)
     return LoadedModel(name, model, tokenizer)
+
+
+def _tell_dense(name: str, model: torch.nn.Module, notify: Notify) -> None:
+    """Say so where most numbers of the decoder layers are in none that was quantised."""
+    dense = sum(
+        weight.numel() for weight in layers_of(model).parameters()
+        if weight.dim() == 3 and weight.is_floating_point()
+    )  # fmt: skip
+    if dense:
+        notify(
+            f"{name}: experts that are one parameter are not quantised ({dense / 1e6:,.0f} million"
+            " weights)"
+        )
 
 
 def _check_kernels(name: str, config: transformers.PreTrainedConfig) -> None:
@@ -121,8 +143,9 @@ def _check_format(name: str, config: transformers.PreTrainedConfig) -> None:
         given = quantised if isinstance(quantised, dict) else quantised.to_dict()
         raise ModelError(
             f"the weights of `{name}` are quantised ({given.get('quant_method', 'unknown')}), and"
-            " adapters are trained on weights in float32 or bfloat16 alone",
-            "choose the model that it was made from, or a copy of it in bfloat16",
+            " adapters are trained on weights that are loaded in float32 or bfloat16 alone",
+            "choose the model that it was made from, or a copy of it in bfloat16, which"
+            " `quantize: nf4` quantises as it is loaded",
         )
 
 

@@ -40,13 +40,7 @@ class Network:
         self.model = model
         self.decoder: Any = self.model.get_decoder()
         self.config = model.config.get_text_config()
-        layers = getattr(self.decoder, "layers", None)
-        if not isinstance(layers, nn.ModuleList):
-            raise ModelError(
-                f"{type(model).__name__} does not list its decoder layers as `layers`",
-                "choose a Llama-like model (Llama, SmolLM, Qwen, Mistral, Gemma, ...)",
-            )
-        self.layers: list[Any] = list(layers)
+        self.layers: list[Any] = list(layers_of(model))
         self.attends_by_plan = adopt(model)
         self._trunk: nn.Module | None = None
         self._crown: nn.Module = self.decoder
@@ -189,6 +183,18 @@ class Network:
         apply: Any = _Head.apply  # torch leaves it untyped
         logits_RV: torch.Tensor = apply(hidden_RD, self._head_VD)
         return logits_RV if self._bias_V is None else logits_RV + self._bias_V
+
+
+def layers_of(model: Any) -> nn.ModuleList:
+    """Returns the decoder layers of a transformers causal model, bottom first. Raises
+    ModelError."""
+    layers = getattr(model.get_decoder(), "layers", None)
+    if not isinstance(layers, nn.ModuleList):
+        raise ModelError(
+            f"{type(model).__name__} does not list its decoder layers as `layers`",
+            "choose a Llama-like model (Llama, SmolLM, Qwen, Mistral, Gemma, ...)",
+        )
+    return layers
 
 
 def scaled_logits(logits_RV: torch.Tensor, config: Any) -> torch.Tensor:

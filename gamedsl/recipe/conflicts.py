@@ -162,6 +162,27 @@ CONFLICTS = (
         "leave `shard` out, or write `finetuning: lora`",
     ),
     Conflict(
+        ("finetuning", "quantize"),
+        lambda recipe, _: recipe.quantize != "none" and recipe.language_models
+        and not recipe.frozen_models,
+        "`quantize` is of weights that are frozen, and here all are trained",
+        "leave `quantize` out, or write `finetuning: lora`",
+    ),
+    Conflict(
+        ("model", "quantize"),
+        lambda recipe, _: recipe.quantize != "none" and not recipe.language_models,
+        lambda recipe: f"`quantize` is of the frozen weights of a language model, and `{recipe.model}`"
+        " is none",
+        "leave `quantize` out, or name a language model as `model`",
+    ),
+    Conflict(
+        ("engine", "quantize"),
+        lambda recipe, _: recipe.quantize != "none" and recipe.engine == "vllm",
+        "vLLM reads the weights from the model's file, and here others are trained on: those that"
+        " were quantised",
+        "leave `quantize` out, or write `engine: hf`",
+    ),
+    Conflict(
         ("opponents", "cluster"),
         lambda recipe, _: recipe.cluster != "local" and recipe.keeps_pool,
         "workers of a cluster have the policy alone, and no snapshots of a pool",

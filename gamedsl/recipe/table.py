@@ -745,6 +745,11 @@ class Recipe:
         absent="auto",
         read_if=_HAS_LANGUAGE_MODEL,
     )
+    quantize: Literal["none", "nf4"] = setting(
+        "none",
+        "how the frozen weights of the decoder's linear layers are kept: as `dtype` says, or in four"
+        " bits (`nf4`) that each pass dequantises to it",
+    )
     pass_tokens: int | None = setting(
         "auto",
         "the most distinct tokens of one pass forward and backward; the gradients of all passes are"
@@ -889,6 +894,18 @@ class Recipe:
     def models_named(self) -> tuple[str, ...]:
         """The run's model, and those that roles have of their own."""
         return (self.model, *(one.model for one in self.roles if one.model is not None))
+
+    @property
+    def language_models(self) -> frozenset[str]:
+        """Those of the models named that are language models."""
+        return frozenset(self.models_named) - {"tabular", "words"}
+
+    @property
+    def frozen_models(self) -> frozenset[str]:
+        """The language models whose own weights are frozen, under adapters."""
+        if self.finetuning == "full":
+            return frozenset()
+        return self.language_models - ({"small"} if self.finetuning is None else set())
 
     @property
     def whole_by_default(self) -> bool:

@@ -273,6 +273,8 @@ def _format(policy: Policy, recipe: Recipe) -> list[tuple[str, str]]:
     this processor. What is said changes no run: its numbers do not hang on a measurement."""
     sizes = [one.size for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
     formats = ", ".join(dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in sizes))
+    if recipe.quantize != "none":
+        return [("frozen weights", f"{recipe.quantize}, dequantised to {formats} in each pass")]
     frozen = [
         one for one in sizes
         if one.device.type == "cpu" and one.dtype == torch.float32 and not one.trains_all

@@ -43,6 +43,11 @@ def require(ir: GameIR, recipe: Recipe) -> None:
         raise TrainError(
             f"training needs {' and '.join(missing)}, not installed here", install_command("train")
         )
+    if recipe.quantize != "none" and importlib.util.find_spec("bitsandbytes") is None:
+        raise TrainError(
+            f"`quantize: {recipe.quantize}` needs bitsandbytes, not installed here",
+            install_command("quantized"),
+        )
     if recipe.engine == "vllm" and importlib.util.find_spec("vllm") is None:
         raise TrainError("`engine: vllm` needs vLLM, not installed here", vllm_install())
 
@@ -104,6 +109,7 @@ def open_policy(
         vllm=recipe.vllm if recipe.engine == "vllm" else None,
         seed=recipe.seed,
         dtype=recipe.dtype,
+        quantize=recipe.quantize,
         kv_cache=kept,
         pass_tokens=recipe.pass_tokens,
         recompute=recipe.recompute,
