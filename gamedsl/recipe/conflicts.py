@@ -171,8 +171,8 @@ CONFLICTS = (
     Conflict(
         ("model", "quantize"),
         lambda recipe, _: recipe.quantize != "none" and not recipe.language_models,
-        lambda recipe: f"`quantize` is of the frozen weights of a language model, and `{recipe.model}`"
-        " is none",
+        lambda recipe: "`quantize` is of the frozen weights of a language model, and"
+        f" `{recipe.model}` is none",
         "leave `quantize` out, or name a language model as `model`",
     ),
     Conflict(
