@@ -110,10 +110,9 @@ def load(
 
 
 def _tell_dense(name: str, model: torch.nn.Module, notify: Notify) -> None:
-    """Say so where most numbers of the decoder layers are in none that was quantised."""
+    """Say so where experts are one parameter, which is left as it is."""
     dense = sum(
-        weight.numel() for weight in layers_of(model).parameters()
-        if weight.dim() == 3 and weight.is_floating_point()
+        weight.numel() for weight in layers_of(model).parameters() if weight.dim() == 3
     )  # fmt: skip
     if dense:
         notify(

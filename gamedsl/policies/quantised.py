@@ -86,8 +86,9 @@ def dense_weight(layer: nn.Linear) -> torch.Tensor:
 
 
 def quantise(module: nn.Module, device: torch.device) -> None:
-    """Quantise each linear layer inside a module, and move it to a device; of a subclass of
-    `nn.Linear`, whose forward may be its own, none. Raises ImportError without bitsandbytes."""
+    """Quantise the weight of each linear layer inside a module, on a device. Layers of subclasses
+    of `nn.Linear`, whose forward may be their own, stay as they are. Raises ImportError without
+    bitsandbytes."""
     for parent in [*module.modules()]:
         for name, child in [*parent.named_children()]:
             if type(child) is nn.Linear:

@@ -747,8 +747,8 @@ class Recipe:
     )
     quantize: Literal["none", "nf4"] = setting(
         "none",
-        "how the frozen weights of the decoder's linear layers are kept: in `dtype`, or in four bits"
-        " (`nf4`) that each pass dequantises to it",
+        "how the frozen weights of the decoder's linear layers are kept: in `dtype`, or in four"
+        " bits (`nf4`) that each pass dequantises to it",
     )
     pass_tokens: int | None = setting(
         "auto",

@@ -18,6 +18,7 @@ from gamedsl.policies.generation import Request, join_turns
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.progress_bars import without_progress_bars
+from gamedsl.policies.quantised import Quantize
 from gamedsl.training.dry_run import Work, memory_in, scored, spoken
 from gamedsl.training.scoring import distinct_tokens
 
@@ -62,12 +63,20 @@ def _step(policy: HFPolicy, backward: Callable[[], object]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("dtype", "layers"), [(torch.float32, None), (torch.float32, 2), (torch.bfloat16, 2)], ids=str
-)
+    ("dtype", "layers", "quantize"),
+    [
+        (torch.float32, None, "none"), (torch.float32, 2, "none"), (torch.bfloat16, 2, "none"),
+        (torch.float32, None, "nf4"), (torch.bfloat16, 2, "nf4"),
+    ],
+    ids=str,
+)  # fmt: skip
 def test_closed_step_takes_what_is_said(
-    folder: Path, dtype: torch.dtype, layers: int | None
+    folder: Path, dtype: torch.dtype, layers: int | None, quantize: Quantize
 ) -> None:
-    policy = HFPolicy(str(folder), dtype=dtype, lora=LoraSpec(16, 32, layers=layers))
+    if quantize != "none":
+        pytest.importorskip("bitsandbytes")
+    lora = LoraSpec(16, 32, layers=layers)
+    policy = HFPolicy(str(folder), dtype=dtype, lora=lora, quantize=quantize)
     rules = ("system", "Two players choose at once, stag or hare. " * 6)
     queries = [
         Query((rules, ("user", f"Round {i}. {'So it goes. ' * 4}")), ("stag", "hare"), "shared")

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,10 @@ STEPS = 5
 CLOSED = ("stag_hunt", "--set", "method=grpo", "--set", "games=64")
 MAGNET = ("kuhn_poker", "--set", "method=magnet", "--set", "games=512")
 WORDS = ("guess_in_words", "--set", "games=8", "--set", "group_size=4")
+QUANTISED = pytest.param(
+    (*CLOSED, "--set", "quantize=nf4"),
+    marks=pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="lacks bitsandbytes"),
+)
 TIED = ("contributions", "summary")
 """Fields that count whole games, and are decided by ties of equal seats."""
 TOLERANCE = 1e-4
@@ -99,7 +104,7 @@ def test_numbers_are_those_of_one_process(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("game", [CLOSED, WORDS], ids=["closed", "words"])
+@pytest.mark.parametrize("game", [CLOSED, WORDS, QUANTISED], ids=["closed", "words", "quantised"])
 def test_shared_out_weights_change_no_number(
     game: tuple[str, ...], alone: Alone, tmp_path: Path
 ) -> None:
