@@ -115,10 +115,7 @@ def _tell_dense(name: str, model: torch.nn.Module, notify: Notify) -> None:
         weight.numel() for weight in layers_of(model).parameters() if weight.dim() == 3
     )  # fmt: skip
     if dense:
-        notify(
-            f"{name}: experts that are one parameter are not quantised ({dense / 1e6:,.0f} million"
-            " weights)"
-        )
+        notify(f"{name}: experts that are one parameter are not quantised ({dense:,} weights)")
 
 
 def _check_kernels(name: str, config: transformers.PreTrainedConfig) -> None:
