@@ -6,7 +6,7 @@ eight bits in blocks of 256. A layer dequantises its weight in each pass, forwar
 keeps no copy. The layers of bitsandbytes are not used: on some processors they reorder and round
 for passes without gradient alone, and then what is drawn is not what is trained.
 
-Shape letters: M rows, I inputs, O outputs of a linear layer.
+Shape letters: I inputs, O outputs of a linear layer.
 """
 
 from __future__ import annotations
