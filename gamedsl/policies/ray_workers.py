@@ -1,9 +1,10 @@
 """Replies written by workers of a Ray cluster, for a policy that is trained here.
 
 Ray places the workers, restarts those that end, and carries what is sent. Each worker has a model
-of its own and writes a share of the replies. Adapters travel once for each change of their weights,
-through Ray's object store. A worker that has loaded them scores a probe, and the trainer compares:
-so a worker never writes by other weights than those that it was sent.
+of its own and writes a share of the replies. An adapter travels once for each change of its
+weights, through Ray's object store: the policy's own as it learns, and guests, which are snapshots
+of its past, as they join. A worker that has loaded one scores a probe, and the trainer compares: so
+a worker never writes by other weights than those that it was sent.
 
 Requests carry their seeds, so a reply is the same whoever writes it. What a lost worker owed is
 asked of another one, and no game is lost or counted twice.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -52,39 +53,48 @@ LONGEST_WAIT = 60.0
 """Seconds that all wait for the others once one has started."""
 POLL = 1.0
 """Seconds between looks at what is waited for, so that a signal is heard."""
-_Weights = dict[str, dict[str, "torch.Tensor"]]
+_State = dict[str, "torch.Tensor"]
+_Probes = Mapping[str, Sequence[float]]
+"""Scores of the probe, by adapter."""
 
 
 class Written(NamedTuple):
-    """The result of a call: replies that ended, by number, the version of its adapters, and
-    its scores of the probe where it has just loaded them, by adapter."""
+    """The result of a call: replies that ended, by number, and scores of the probe by the adapters
+    that were loaded for it."""
 
     replies: list[tuple[int, Generated]]
-    version: int
-    probes: dict[str, list[float]] | None
+    probes: _Probes
 
 
 class Scored(NamedTuple):
     """The result of a call: log pi [A] of each query, and as of `Written`."""
 
     scores: list[torch.Tensor]
+    probes: _Probes
+
+
+class SentAdapter(NamedTuple):
+    """An adapter as workers are sent it: a version, which no other weights have; how its weights
+    are had; and of a guest, the adapter whose shape it has."""
+
     version: int
-    probes: dict[str, list[float]] | None
+    weights: Callable[[], _State]
+    like: str | None
 
 
 @dataclass(frozen=True)
 class Sent:
-    """The adapters that workers were sent: their version, and the trainer's scores of the probe by
-    them, by adapter."""
+    """The adapters that workers were sent, by name, and the trainer's scores of the probe by
+    them."""
 
-    version: int
-    probes: Mapping[str, Sequence[float]]
+    adapters: Mapping[str, SentAdapter]
+    probes: _Probes
 
     def check(self, worker: int, found: Written | Scored) -> None:
         """Raises ModelError where a worker has other weights than those that it was sent."""
-        for name, scores in (found.probes or {}).items():
+        for name, scores in found.probes.items():
             furthest = max(abs(a - b) for a, b in zip(scores, self.probes[name], strict=True))
-            if found.version != self.version or furthest > TOLERANCE:
+            if furthest > TOLERANCE:
                 raise ModelError(
                     f"worker {worker} does not write by the adapter `{name}` that it was sent: its"
                     f" log-probabilities of a probe are {furthest:.2g} away",
@@ -97,17 +107,18 @@ class Writer:
 
     def __init__(self, open_policy: Callable[[], Policy]) -> None:
         self._policy = cast("Writing", open_policy())
-        self._version = -1
+        self._versions: dict[str, int] = {}
+        """The versions of the adapters that it has, by name."""
         self._session: Session | None = None
         self._of = -1
         self._numbers: list[int] = []
 
     def write(
-        self, session: int, version: int, weights: _Weights,
+        self, session: int, adapters: Mapping[str, SentAdapter],
         requests: Sequence[tuple[int, Request]],
     ) -> Written:  # fmt: skip
         """Takes requests, by number, and writes until a reply has ended, `STEPS` steps at most."""
-        probes = self._take(version, weights)
+        probes = self._take(adapters)
         if session != self._of or self._session is None:
             if self._session is not None:
                 self._session.close()
@@ -120,28 +131,32 @@ class Writer:
             if ended or not self._session.under_way:
                 break
             ended += [(self._numbers[at], reply) for at, reply in self._session.step()]
-        return Written(ended, version, probes)
+        return Written(ended, probes)
 
-    def score(self, version: int, weights: _Weights, queries: Sequence[Query]) -> Scored:
-        """Scores options by the adapters of a version."""
-        probes = self._take(version, weights)
-        return Scored(self._policy.log_probs(queries), version, probes)
+    def score(self, adapters: Mapping[str, SentAdapter], queries: Sequence[Query]) -> Scored:
+        """Scores options by adapters."""
+        probes = self._take(adapters)
+        return Scored(self._policy.log_probs(queries), probes)
 
-    def _take(self, version: int, weights: _Weights) -> dict[str, list[float]] | None:
-        """Takes the adapters of a version; returns its scores of the probe, or None where it has
-        that version."""
-        if version == self._version:
-            return None
-        for name, state in weights.items():
-            self._policy.load_adapter_state(name, state)
+    def _take(self, adapters: Mapping[str, SentAdapter]) -> _Probes:
+        """Loads the adapters that it has not, or has in another version; returns its scores of the
+        probe by them."""
+        new = {n: one for n, one in adapters.items() if self._versions.get(n) != one.version}
+        if not new:
+            return {}
+        for name, one in new.items():
+            if one.like is not None and name not in self._versions:
+                self._policy.add_guest(name, one.like)
+            self._policy.load_adapter_state(name, one.weights())
+            self._versions[name] = one.version
         self._policy.forget()
-        self._version, self._of = version, -1
-        return probe(self._policy)
+        self._of = -1
+        return probe(self._policy, new)
 
 
-def probe(policy: Policy) -> dict[str, list[float]]:
-    """Returns the log-probabilities of the probe's labels, by adapter."""
-    queries = [Query(_PROBE, _LABELS, name) for name in policy.adapters]
+def probe(policy: Policy, adapters: Iterable[str]) -> dict[str, list[float]]:
+    """Returns the log-probabilities of the probe's labels by adapters of a policy."""
+    queries = [Query(_PROBE, _LABELS, name) for name in adapters]
     scores = policy.log_probs(queries)
     return {q.adapter: score.tolist() for q, score in zip(queries, scores, strict=True)}
 
@@ -152,8 +167,16 @@ class RayPolicy(WritingHandedOn):
     def __init__(self, own: Policy, workers: Workers) -> None:
         super().__init__(own)
         self.workers = workers
-        self._current: tuple[tuple[str, int], ...] = ()
-        self._sent = Sent(-1, {})
+        self._guests: dict[str, str] = {}
+        """The adapters whose shapes guests have, by their names."""
+        self._current: dict[str, int] = {}
+        """How often the weights were written to that workers were sent, by adapter."""
+        self._sent = Sent({}, {})
+        self._version = 0
+
+    def add_guest(self, name: str, like: str) -> None:
+        super().add_guest(name, like)
+        self._guests[name] = like
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return all_served(self.serve, requests)
@@ -162,27 +185,33 @@ class RayPolicy(WritingHandedOn):
         served(self.session(), requests, then)
 
     def session(self) -> Session:
-        now = tuple(
-            (name, sum(tensor._version for tensor in self.own.parameters(name)))
-            for name in self.own.adapters
-        )
-        if now != self._current:
-            weights = {name: self.own.adapter_state(name) for name in self.own.adapters}
-            self._send(weights, probe(self.own))
+        now = {
+            name: sum(tensor._version for tensor in self.own.parameters(name))
+            for name in (*self.own.adapters, *self._guests)
+        }
+        changed = [name for name, writes in now.items() if self._current.get(name) != writes]
+        if changed:
+            weights = {name: self.own.adapter_state(name) for name in changed}
+            self._send(weights, probe(self.own, changed))
             self._current = now
         return _Session(self.workers, self._sent)
 
-    def at(self, weights: _Weights, probes: Mapping[str, Sequence[float]]) -> Writing:
+    def at(self, weights: Mapping[str, _State], probes: _Probes) -> Writing:
         """Returns the policy by other adapters than it has here: workers write and score by them,
         and nothing here does. It is asked until the next one is, and not beside this policy.
         probes: what `probe` says of these adapters."""
-        self._current = ()
+        self._current = {}
         self._send(weights, probes)
         return _Remote(self.own, self.workers, self._sent)
 
-    def _send(self, weights: _Weights, probes: Mapping[str, Sequence[float]]) -> None:
-        self._sent = Sent(self._sent.version + 1, probes)
-        self.workers.send(self._sent.version, weights)
+    def _send(self, weights: Mapping[str, _State], probes: _Probes) -> None:
+        """Has workers take adapters before they next write or score."""
+        self._version += 1
+        adapters = {
+            name: SentAdapter(self._version, self.workers.keep(state), self._guests.get(name))
+            for name, state in weights.items()
+        }
+        self._sent = Sent({**self._sent.adapters, **adapters}, {**self._sent.probes, **probes})
 
 
 class _Remote(WritingHandedOn):
@@ -217,7 +246,7 @@ class _Remote(WritingHandedOn):
                 if worker not in asked and waiting:
                     part_of[worker] = part = waiting.pop(0)
                     given = queries[bounds[part] : bounds[part + 1]]
-                    asked[worker] = self._workers.score(worker, self._sent.version, given)
+                    asked[worker] = self._workers.score(worker, self._sent.adapters, given)
             for worker, scored in self._workers.wait(asked).items():
                 del asked[worker]
                 if scored is None:
@@ -274,7 +303,6 @@ class Workers:
         """What says that a worker has started, by worker, where that is not known yet."""
         for worker in range(self.count):
             self._make(worker)
-        self._weights: Any = None
         self.session = -1
         self.lost, self.closed = 0, False
         """Workers that ended, and were started again."""
@@ -314,19 +342,23 @@ class Workers:
                 )
             self._look(list(self._starting.values()))
 
-    def send(self, version: int, weights: _Weights) -> None:
-        """Puts adapters where workers take them from."""
-        self._weights = self._ray.put(weights)
+    def keep(self, state: _State) -> Callable[[], _State]:
+        """Puts the weights of an adapter where workers take them from; returns what gives them
+        there."""
+        return _Stored(self._ray.put(state))
 
     def write(
-        self, worker: int, session: int, version: int, requests: Sequence[tuple[int, Request]]
-    ) -> Any:
+        self, worker: int, session: int, adapters: Mapping[str, SentAdapter],
+        requests: Sequence[tuple[int, Request]],
+    ) -> Any:  # fmt: skip
         """Asks a worker; returns what `wait` waits for."""
-        return self.ask(worker, "write", session, version, self._weights, list(requests))
+        return self.ask(worker, "write", session, adapters, list(requests))
 
-    def score(self, worker: int, version: int, queries: Sequence[Query]) -> Any:
+    def score(
+        self, worker: int, adapters: Mapping[str, SentAdapter], queries: Sequence[Query]
+    ) -> Any:
         """Has a worker score options; returns what `wait` waits for."""
-        return self.ask(worker, "score", version, self._weights, list(queries))
+        return self.ask(worker, "score", adapters, list(queries))
 
     def ask(self, worker: int, method: str, *given: Any) -> Any:
         """Calls a method of a worker; returns what `wait` waits for."""
@@ -386,6 +418,20 @@ class Workers:
         for actor in self._actors:
             self._ray.kill(actor)
         self._actors = []
+
+
+class _Stored:
+    """The weights of an adapter in Ray's object store: a worker that has them does not read them
+    again, as it would if they were given to it with each call."""
+
+    def __init__(self, reference: Any) -> None:
+        self._reference = reference
+
+    def __call__(self) -> _State:
+        import ray
+
+        state: _State = ray.get(self._reference)
+        return state
 
 
 class Opening:
@@ -465,7 +511,7 @@ class _Session:
         for worker in sorted(self._owing() - self._asked.keys()):
             self._births[worker] = self._workers.births[worker]
             requests = self._new.pop(worker, [])
-            given = self._number, self._sent.version, requests
+            given = self._number, self._sent.adapters, requests
             self._asked[worker] = self._workers.write(worker, *given)
         found = self._workers.wait(self._asked)
         ended: list[tuple[int, Generated]] = []

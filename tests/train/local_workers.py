@@ -33,10 +33,12 @@ class LocalWorkers(Workers):
         self._here = [self._new() for _ in range(count)]
         self.births = [1] * count
         self._ends, self._calls = set(ends), 0
-        self._weights: dict[str, Any] = {}
+        self.kept = 0
+        """Adapters that workers were sent."""
 
-    def send(self, version: int, weights: dict[str, Any]) -> None:
-        self._weights = weights
+    def keep(self, state: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+        self.kept += 1
+        return lambda: state
 
     def ask(self, worker: int, method: str, *given: Any) -> Any:
         return self.births[worker], method, lambda one: getattr(one, method)(*given)
