@@ -12,15 +12,12 @@ asked of another one, and no game is lost or counted twice.
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from gamedsl.errors import UserError
-from gamedsl.extras import install_command
 from gamedsl.policies.base import Message, Policy, Query
+from gamedsl.policies.cluster import Workers, WorkQueue, require_few
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
     Generated,
@@ -45,14 +42,6 @@ TOLERANCE = 0.25
 """Of log-probabilities of the probe: models of 16 bits round so much."""
 STEPS = 8
 """Steps that a worker writes before it takes new requests, at most."""
-LOSSES = 5
-"""Workers that may end one after the other without a reply between."""
-LONGEST_START = 600.0
-"""Seconds that the first of some workers may take to start."""
-LONGEST_WAIT = 60.0
-"""Seconds that all wait for the others once one has started."""
-POLL = 1.0
-"""Seconds between looks at what is waited for, so that a signal is heard."""
 _State = dict[str, "torch.Tensor"]
 _Probes = Mapping[str, Sequence[float]]
 """Scores of the probe, by adapter."""
@@ -235,203 +224,14 @@ class _Remote(WritingHandedOn):
         where workers keep ending."""
         if not queries:
             return []
-        count, losses = min(len(self._workers.started()), len(queries)), 0
+        count = min(len(self._workers.started()), len(queries))
         bounds = [len(queries) * at // count for at in range(count + 1)]
-        waiting = list(range(count))
-        asked: dict[int, Any] = {}
-        part_of: dict[int, int] = {}
-        found: dict[int, list[torch.Tensor]] = {}
-        while len(found) < count:
-            for worker in self._workers.started():
-                if worker not in asked and waiting:
-                    part_of[worker] = part = waiting.pop(0)
-                    given = queries[bounds[part] : bounds[part + 1]]
-                    asked[worker] = self._workers.score(worker, self._sent.adapters, given)
-            for worker, scored in self._workers.wait(asked).items():
-                del asked[worker]
-                if scored is None:
-                    losses += 1
-                    require_few(losses)
-                    waiting.append(part_of[worker])
-                    continue
-                self._sent.check(worker, scored)
-                found[part_of[worker]] = scored.scores
-        return [score for part in range(count) for score in found[part]]
-
-
-def require_few(losses: int) -> None:
-    """Raises ModelError where workers keep ending."""
-    if losses > LOSSES:
-        raise ModelError(
-            f"workers ended {losses} times without a reply",
-            "see Ray's logs; a model may need more memory than a worker has",
-        )
-
-
-class _Asked(NamedTuple):
-    """A call of a worker: Ray's reference to its result, and how often the worker had been started
-    when it was asked."""
-
-    reference: Any
-    birth: int
-
-
-class Workers:
-    """Workers on a Ray cluster, which write for one policy, or are of another `kind`."""
-
-    def __init__(
-        self, opening: Callable[[], Any], *, address: str | None, count: int | None,
-        kind: type = Writer,
-    ) -> None:  # fmt: skip
-        """opening: opens the policy of a worker, or what else its kind is made of, in its process.
-        address: of a cluster that is there, `ray://HOST:PORT`; None starts one here. count: of
-        workers; None is one for each GPU of the cluster, or for each processor core but one. Raises
-        ModelError."""
-        self._ray = ray = connected(address)
-        resources: dict[str, float] = ray.cluster_resources()
-        gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
-        self.count = count or gpus or max(1, cores - 1)
-        self._require_room(gpus or cores, "GPU" if gpus else "processor core")
-        actor = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(kind)
-        self._made: Callable[[], Any] = lambda: actor.remote(opening)
-        self._began, self._patience = time.monotonic(), math.inf
-        self._failed_starts = 0
-        self._actors: list[Any] = [None] * self.count
-        self.births = [0] * self.count
-        """How often each worker was started."""
-        self._starting: dict[int, _Asked] = {}
-        """What says that a worker has started, by worker, where that is not known yet."""
-        for worker in range(self.count):
-            self._make(worker)
-        self.session = -1
-        self.lost, self.closed = 0, False
-        """Workers that ended, and were started again."""
-
-    def _require_room(self, room: int, unit: str) -> None:
-        """Raises ModelError where the cluster can never hold so many workers."""
-        if self.count > room:
-            raise ModelError(
-                f"{self.count} workers need a {unit} each, and the cluster has {room}",
-                f"ask for {room}, or for as many as it has room for: leave `workers` out",
-            )
-
-    def _make(self, worker: int) -> None:
-        """Starts a worker, or another one in its place: calls of an actor that Ray restarts would
-        fail until it is there."""
-        self._actors[worker] = self._made()
-        self.births[worker] += 1
-        self._starting[worker] = self._asked(worker, self._actors[worker].__ray_ready__.remote())
-
-    def started(self) -> list[int]:
-        """Returns the workers that can be asked. Waits for the first that starts; the others then
-        have as long again, and a minute at most. Raises ModelError."""
-        since = time.monotonic()
-        while True:
-            there = [worker for worker in range(self.count) if worker not in self._starting]
-            now = time.monotonic()
-            if there and self._patience == math.inf:
-                self._patience = now + min(now - self._began, LONGEST_WAIT)
-            if there and (now >= self._patience or not self._starting):
-                return there
-            if now - since > LONGEST_START:
-                free = self._ray.available_resources()
-                raise ModelError(
-                    f"no worker has started in {now - since:.0f} seconds; free in the cluster are"
-                    f" {free.get('CPU', 0):g} processor cores and {free.get('GPU', 0):g} GPUs",
-                    "end what else runs there, or see Ray's logs",
-                )
-            self._look(list(self._starting.values()))
-
-    def keep(self, state: _State) -> Callable[[], _State]:
-        """Puts the weights of an adapter where workers take them from; returns what gives them
-        there."""
-        return _Stored(self._ray.put(state))
-
-    def write(
-        self, worker: int, session: int, adapters: Mapping[str, SentAdapter],
-        requests: Sequence[tuple[int, Request]],
-    ) -> Any:  # fmt: skip
-        """Asks a worker; returns what `wait` waits for."""
-        return self.ask(worker, "write", session, adapters, list(requests))
-
-    def score(
-        self, worker: int, adapters: Mapping[str, SentAdapter], queries: Sequence[Query]
-    ) -> Any:
-        """Has a worker score options; returns what `wait` waits for."""
-        return self.ask(worker, "score", adapters, list(queries))
-
-    def ask(self, worker: int, method: str, *given: Any) -> Any:
-        """Calls a method of a worker; returns what `wait` waits for."""
-        return self._asked(worker, getattr(self._actors[worker], method).remote(*given))
-
-    def _asked(self, worker: int, reference: Any) -> _Asked:
-        return _Asked(reference, self.births[worker])
-
-    def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
-        """Returns what workers gave back, by worker, once one has; None of a worker that ended.
-        Raises what a worker raises."""
-        ready = self._look([*asked.values(), *self._starting.values()])
-        found: dict[int, Any] = {}
-        for worker, one in asked.items():
-            if one.reference in ready:
-                found[worker] = self._result(worker, one)
-        return found
-
-    def _look(self, asked: Sequence[_Asked]) -> list[Any]:
-        """Waits a while for one of several calls; returns the references of those that ended. Notes
-        the workers that have started, and starts others for those that could not."""
-        references = [one.reference for one in asked]
-        ready, _ = self._ray.wait(references, num_returns=1, timeout=POLL)
-        if ready:
-            ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
-        for worker, one in list(self._starting.items()):
-            if one.reference in ready:
-                del self._starting[worker]
-                if self._result(worker, one) is None:
-                    self._failed_starts += 1
-                    require_few(self._failed_starts)
-                else:
-                    self._failed_starts = 0
-        return list(ready)
-
-    def _result(self, worker: int, asked: _Asked) -> Any:
-        """Returns what a worker gave back; None where it ended. Another one then starts, if none
-        has since."""
-        try:
-            return self._ray.get(asked.reference)
-        except self._ray.exceptions.RayActorError as error:
-            if self.closed:
-                raise ModelError("workers were closed", "start the run again") from error
-            if asked.birth == self.births[worker]:
-                self._make(worker)
-                self.lost += 1
-            return None
-        except self._ray.exceptions.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, UserError):
-                raise ModelError(cause.fact, cause.fix) from error
-            raise ModelError(f"worker {worker} failed: {cause!r}", "see Ray's log of it") from error
-
-    def close(self) -> None:
-        """Ends the workers; what was asked of them fails."""
-        self.closed = True
-        for actor in self._actors:
-            self._ray.kill(actor)
-        self._actors = []
-
-
-class _Stored:
-    """The weights of an adapter in Ray's object store: a worker that has them does not read them
-    again, as it would if they were given to it with each call."""
-
-    def __init__(self, reference: Any) -> None:
-        self._reference = reference
-
-    def __call__(self) -> _State:
-        import ray
-
-        state: _State = ray.get(self._reference)
-        return state
+        parts = {
+            part: (self._sent.adapters, list(queries[bounds[part] : bounds[part + 1]]))
+            for part in range(count)
+        }
+        queue = WorkQueue[Scored](self._workers, "score", parts, self._sent.check)
+        return [score for part in parts for score in queue.result(part).scores]
 
 
 class Opening:
@@ -453,27 +253,6 @@ class Opening:
 def _first(tokenizers: Any) -> Any:
     """A worker's policy is only asked for the tokenizers of its adapters."""
     return next(iter(tokenizers))
-
-
-def connected(address: str | None) -> Any:
-    """Returns Ray, connected to a cluster. Raises ModelError."""
-    try:
-        import ray
-    except ImportError as error:
-        raise ModelError("Ray is not installed here", install_command("ray")) from error
-    if ray.is_initialized():
-        return ray
-    try:
-        if address is None:
-            ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
-        else:
-            ray.init(address, log_to_driver=False, configure_logging=False)
-    except Exception as error:  # of many kinds, by where the connection fails
-        raise ModelError(
-            f"no Ray cluster answers at {address or 'this machine'}: {error}",
-            "start one with `ray start --head`, or write `cluster: ray`",
-        ) from error
-    return ray
 
 
 class _Session:
@@ -512,7 +291,7 @@ class _Session:
             self._births[worker] = self._workers.births[worker]
             requests = self._new.pop(worker, [])
             given = self._number, self._sent.adapters, requests
-            self._asked[worker] = self._workers.write(worker, *given)
+            self._asked[worker] = self._workers.ask(worker, "write", *given)
         found = self._workers.wait(self._asked)
         ended: list[tuple[int, Generated]] = []
         for worker, written in found.items():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gamedsl.policies.cluster import Workers
 from gamedsl.policies.factory import PolicyOptions, open_policy
 from gamedsl.policies.generation import Writing
-from gamedsl.policies.ray_workers import Workers, Writer
+from gamedsl.policies.ray_workers import Writer
 from gamedsl.prompting.tokenizers import together
 from gamedsl.training.sessions import writer
 
@@ -34,11 +35,11 @@ class LocalWorkers(Workers):
         self.births = [1] * count
         self._ends, self._calls = set(ends), 0
         self.kept = 0
-        """Adapters that workers were sent."""
+        """The number of things, such as adapters, that workers were sent."""
 
-    def keep(self, state: dict[str, Any]) -> Callable[[], dict[str, Any]]:
+    def keep(self, what: Any) -> Callable[[], Any]:
         self.kept += 1
-        return lambda: state
+        return lambda: what
 
     def ask(self, worker: int, method: str, *given: Any) -> Any:
         return self.births[worker], method, lambda one: getattr(one, method)(*given)

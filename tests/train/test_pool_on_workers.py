@@ -96,8 +96,8 @@ def test_other_weights_of_a_guest_are_noticed() -> None:
     class Mixed(LocalWorkers):
         """Workers that get the weights of the first adapter for all."""
 
-        def keep(self, state: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-            self.first = getattr(self, "first", state)
+        def keep(self, what: Any) -> Callable[[], Any]:
+            self.first = getattr(self, "first", what)
             return super().keep(self.first)
 
     with pytest.raises(ModelError, match="does not write by the adapter `past`"):

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import torch
 
-from gamedsl.policies import ray_workers
+from gamedsl.policies import cluster
+from gamedsl.policies.cluster import Workers, connected
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Writing
-from gamedsl.policies.ray_workers import RayPolicy, Workers, connected
+from gamedsl.policies.ray_workers import RayPolicy
 from gamedsl.runtime import Game
 from gamedsl.training.engine import close
 from gamedsl.training.loop import train
@@ -45,8 +46,8 @@ NEEDS_RAY = [
 class _Zeros(LocalWorkers):
     """Workers that get other weights than those that were sent."""
 
-    def keep(self, state: dict[str, Any]) -> Callable[[], dict[str, Any]]:
-        return super().keep({name: torch.zeros_like(one) for name, one in state.items()})
+    def keep(self, what: dict[str, torch.Tensor]) -> Callable[[], Any]:
+        return super().keep({name: torch.zeros_like(one) for name, one in what.items()})
 
 
 def _requests() -> list[Request]:
@@ -173,7 +174,7 @@ class TestCluster:
         """Somebody else holds all but one of the cores."""
         ray, game = connected(None), compiled(PAIR)
         local = _steps(game, tmp_path / "local")
-        monkeypatch.setattr(ray_workers, "LONGEST_WAIT", 1.0)
+        monkeypatch.setattr(cluster, "LONGEST_WAIT", 1.0)
         other = _held(ray, int(ray.cluster_resources()["CPU"]) - 1)
         try:
             shared = _steps(game, tmp_path / "ray", cluster="ray", workers=2)
@@ -186,7 +187,7 @@ class TestCluster:
         self, compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ray, game = connected(None), compiled(PAIR)
-        monkeypatch.setattr(ray_workers, "LONGEST_START", 3.0)
+        monkeypatch.setattr(cluster, "LONGEST_START", 3.0)
         other = _held(ray, int(ray.cluster_resources()["CPU"]))
         policy = opened(game, recipe_of(game, cluster="ray", workers=1))
         assert isinstance(policy, RayPolicy)
