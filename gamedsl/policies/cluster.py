@@ -252,6 +252,6 @@ def connected(address: str | None) -> Any:
     except Exception as error:  # of many kinds, by where the connection fails
         raise ModelError(
             f"no Ray cluster answers at {address or 'this machine'}: {error}",
-            "start one with `ray start --head`, or write `cluster: ray`",
+            "start one with `ray start --head`, or write `ray` without an address",
         ) from error
     return ray
