@@ -72,7 +72,6 @@ class Workers:
         """What says that a worker has started, by worker, where that is not known yet."""
         for worker in range(self.count):
             self._make(worker)
-        self.session = -1
         self.lost, self.closed = 0, False
         """Workers that ended, and were started again."""
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from gamedsl.policies.base import Message, Policy, Query
@@ -42,6 +43,8 @@ TOLERANCE = 0.25
 """Of log-probabilities of the probe: models of 16 bits round so much."""
 STEPS = 8
 """Steps that a worker writes before it takes new requests, at most."""
+_SESSIONS = count()
+"""Numbers of sessions, by which workers tell them apart."""
 _State = dict[str, "torch.Tensor"]
 _Probes = Mapping[str, Sequence[float]]
 """Scores of the probe, by adapter."""
@@ -224,11 +227,11 @@ class _Remote(WritingHandedOn):
         where workers keep ending."""
         if not queries:
             return []
-        count = min(len(self._workers.started()), len(queries))
-        bounds = [len(queries) * at // count for at in range(count + 1)]
+        many = min(len(self._workers.started()), len(queries))
+        bounds = [len(queries) * at // many for at in range(many + 1)]
         parts = {
             part: (self._sent.adapters, list(queries[bounds[part] : bounds[part + 1]]))
-            for part in range(count)
+            for part in range(many)
         }
         queue = WorkQueue[Scored](self._workers, "score", parts, self._sent.check)
         return [score for part in parts for score in queue.result(part).scores]
@@ -260,8 +263,7 @@ class _Session:
 
     def __init__(self, workers: Workers, sent: Sent) -> None:
         self._workers, self._sent = workers, sent
-        workers.session += 1
-        self._number = workers.session
+        self._number = next(_SESSIONS)
         self._placement = Placement()
         self._open: dict[int, tuple[Request, int]] = {}
         """Requests without a reply, and their workers, by number."""

@@ -29,7 +29,7 @@ class LocalWorkers(Workers):
         kind: type = Writer, counted: str = "",
     ) -> None:  # fmt: skip
         self._counted = counted
-        self.count, self.session, self.lost, self.closed = count, -1, 0, False
+        self.count, self.lost, self.closed = count, 0, False
         self._new = lambda: kind(opening)
         self._here = [self._new() for _ in range(count)]
         self.births = [1] * count

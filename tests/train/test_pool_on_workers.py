@@ -15,6 +15,7 @@ from gamedsl.policies.ray_workers import RayPolicy
 from gamedsl.runtime import Game
 from gamedsl.training.loop import train
 from gamedsl.training.runfolder import create
+from tests.train.conftest import StopAfter
 from tests.train.in_words import opened, recipe_of, steps_of
 from tests.train.local_workers import LocalWorkers, tiny_policy
 from tests.train.nearness import near
@@ -62,6 +63,21 @@ def test_workers_write_for_snapshots(
         assert near(_without(one), _without(other), 1e-3)
     # before each step the policy changes, and a member joins: no adapter is sent more often
     assert workers.kept == len(policy.adapters) * 2 * POOL["steps"]
+
+
+def test_a_run_goes_on_with_workers(compiled: Callable[[str], Game], tmp_path: Path) -> None:
+    """A run that was begun here meets the same snapshots when workers write for it."""
+    game = compiled(DUEL)
+    recipe = recipe_of(game, **POOL, checkpoint_every=1)
+    here = steps_of(game, recipe, tmp_path / "here")
+    own = opened(game, recipe)
+    run, stop = create(game, recipe, tmp_path / "parts", {}, own.tokenizer, 1), StopAfter(2)
+    assert not train(game, recipe, run, own, observers=[stop], interrupt=stop.interrupt).finished
+    workers = LocalWorkers(2, (), lambda: opened(game, recipe))
+    assert train(game, recipe, run, RayPolicy(opened(game, recipe), workers)).finished
+    steps = [record for record in run.records() if record["event"] == "step"]
+    for one, other in zip(steps, here, strict=True):
+        assert near(_without(one), _without(other), 1e-3)
 
 
 def _with_guest(workers: LocalWorkers) -> RayPolicy:
