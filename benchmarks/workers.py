@@ -34,8 +34,9 @@ from shared import command, keep, machine
 import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.base import Policy, Query
+from gamedsl.policies.cluster import Workers
 from gamedsl.policies.generation import Generated, Request, Session, Then, Writing, served
-from gamedsl.policies.ray_workers import RayPolicy, Workers
+from gamedsl.policies.ray_workers import RayPolicy, Writer
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
@@ -178,7 +179,7 @@ def updates() -> dict[str, Any]:
 
 def with_workers(count: int, wait: float, measure: Callable[[RayPolicy], float]) -> float:
     """Measures with workers; their start does not count."""
-    workers = Workers(partial(waiting, wait), address=None, count=count)
+    workers = Workers(partial(waiting, wait), Writer, address=None, count=count)
     policy = RayPolicy(waiting(0), workers)
     try:
         played(policy, 2 * count)

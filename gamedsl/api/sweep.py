@@ -194,7 +194,7 @@ def train_on_ray(sweep: Sweep, address: str | None, told: Told) -> bool:
     """Trains all runs on a Ray cluster, as many at once as it has GPUs, or cores. A run whose
     machine is lost goes on elsewhere. All machines must see the folder. Raises ModelError, and
     TrainError for a run that failed."""
-    from gamedsl.policies.ray_workers import connected
+    from gamedsl.policies.cluster import connected
 
     ray = connected(address)
     gpus = 1 if ray.cluster_resources().get("GPU") else 0

@@ -28,7 +28,8 @@ from gamedsl.cli import (
     read_params,
     use_colour,
 )
-from gamedsl.commands._arguments import cluster, count_to, from_zero, positive, seed, whole_to
+from gamedsl.commands._arguments import count_to, from_zero, positive, seed, whole_to
+from gamedsl.commands._cluster import add_cluster, starter
 from gamedsl.commands._progress import Tell as Line
 from gamedsl.commands._progress import progress
 from gamedsl.extras import install_command
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
     from gamedsl.evaluate.evaluation import After
     from gamedsl.evaluate.games import Contest, Games
     from gamedsl.evaluate.plan import Plan
-    from gamedsl.evaluate.results import Evaluation, Options, StartWorkers
+    from gamedsl.evaluate.results import Evaluation, Options
     from gamedsl.evaluate.standings import Standings
+    from gamedsl.policies.cluster import StartWorkers
     from gamedsl.policies.endpoint import EndpointSettings
     from gamedsl.runtime import Game
     from gamedsl.tables.model import Table
@@ -116,7 +118,8 @@ def _measures(parser: argparse.ArgumentParser) -> None:
 
 
 def _engines(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("engines").add_argument
+    group = parser.add_argument_group("engines")
+    add = group.add_argument
     add("--engine", choices=("hf", "vllm"), default="hf",
         help="what writes the replies of models and runs in games in words: the model itself "
         "(default), or vLLM, one for each model")  # fmt: skip
@@ -126,12 +129,7 @@ def _engines(parser: argparse.ArgumentParser) -> None:
     add("--vllm-context", type=count_to(100_000_000), metavar="N",
         help="the most tokens of a prompt and its reply together under vLLM (default: as its run "
         "has it, else as the model has)")  # fmt: skip
-    add("--cluster", type=cluster, metavar="ray|ray://HOST:PORT",
-        help="play the games of pairings side by side by workers of a Ray cluster: one started "
-        "here, or one that is there")  # fmt: skip
-    add("--workers", type=count_to(4096), metavar="N",
-        help="workers of the cluster (default: one for each GPU, or for each core but one)",
-    )  # fmt: skip
+    add_cluster(group, "play the games of pairings side by side", "each GPU, or each core but one")
 
 
 def _boards(parser: argparse.ArgumentParser) -> None:
@@ -250,21 +248,15 @@ def _evaluate(args: argparse.Namespace) -> int:
 
 
 def _workers(args: argparse.Namespace) -> StartWorkers | None:
-    """Returns what starts the workers of a cluster, if they are to play. Raises EvalError."""
+    """Returns what starts the workers of a cluster, if they are to play. Raises EvalError, and
+    ModelError."""
     from gamedsl.evaluate.errors import EvalError
 
-    if args.cluster is None:
-        if args.workers is not None:
-            raise EvalError("`--workers` is about a cluster, and there is none",
-                            "add `--cluster ray`, or leave it out")  # fmt: skip
-        return None
-    if args.engine == "vllm":
+    start = starter(args, gpus=True)
+    if start is not None and args.engine == "vllm":
         raise EvalError("`--engine vllm` takes the GPU that workers of a cluster play on",
                         "leave `--engine` or `--cluster` out")  # fmt: skip
-    from gamedsl.policies.ray_workers import Workers
-
-    address = None if args.cluster == "ray" else args.cluster
-    return lambda opening, kind: Workers(opening, address=address, count=args.workers, kind=kind)
+    return start
 
 
 def _vllm(args: argparse.Namespace, game: Game) -> dict[str, Any] | None:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import count, count_to, seed
+from gamedsl.commands._cluster import add_cluster, starter
 from gamedsl.commands._progress import progress
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
+    from gamedsl.solve.sharded_mccfr import StartShards
     from gamedsl.solve.solution import Solution
     from gamedsl.solve.solver import Report
 
@@ -62,12 +64,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"histories up to which a game is written out as a tree (default: {LIMIT:,})",
     )  # fmt: skip
     solving.add_argument("--seed", type=seed, default=0, metavar="N", help="of what is sampled")
+    add_cluster(solving, "share out the iterations of mccfr", "each core but one")
 
 
 def run(args: argparse.Namespace) -> int:
     from gamedsl.compiler import compile_file
     from gamedsl.diagnostics.render import render
     from gamedsl.ir.evaluate import EvaluationError
+    from gamedsl.policies.errors import ModelError
     from gamedsl.runtime import Game
     from gamedsl.solve.solver import METHODS, Unfit
 
@@ -79,6 +83,10 @@ def run(args: argparse.Namespace) -> int:
         return _usage(_no_method(args.method, METHODS))
     if args.save is not None and args.save.is_dir():
         return _usage(f"--save {args.save} is a folder; name a file")
+    try:
+        shards = _shards(args)
+    except ModelError as error:
+        return _usage(str(error))
     with progress(f"checking {args.file}"):
         result = compile_file(args.file, params)
     if result.diagnostics:
@@ -88,15 +96,32 @@ def run(args: argparse.Namespace) -> int:
             return _usage(f"{args.file} is a {result.document.kind} file; only games are solved")
         return PROBLEMS
     try:
-        return _solve(Game(result.ir, result.document.files), args)
-    except (Unfit, ImportError) as error:
+        return _solve(Game(result.ir, result.document.files), args, shards)
+    except (Unfit, ImportError, ModelError) as error:
         return _usage(str(error))
     except EvaluationError as error:
         print(f"gamedsl solve: the rules fail: {error}", file=sys.stderr)
         return PROBLEMS
 
 
-def _solve(game: Game, args: argparse.Namespace) -> int:
+def _shards(args: argparse.Namespace) -> StartShards | None:
+    """Returns what starts the workers that sample, if a cluster is named. Raises ModelError."""
+    from gamedsl.policies.errors import ModelError
+
+    start = starter(args, gpus=False)
+    if start is None:
+        return None
+    if args.method not in ("auto", "mccfr"):
+        raise ModelError(
+            f"`--cluster` shares out sampling, and `--method {args.method}` samples nothing",
+            "leave `--cluster` out, or write `--method mccfr`",
+        )
+    from gamedsl.api.solve_workers import shards_of
+
+    return shards_of(start)
+
+
+def _solve(game: Game, args: argparse.Namespace, shards: StartShards | None) -> int:
     from gamedsl.players.policy_file import SavedPolicy
     from gamedsl.solve.record import as_record
     from gamedsl.solve.solver import Unfit, solve
@@ -106,7 +131,7 @@ def _solve(game: Game, args: argparse.Namespace) -> int:
     with progress(f"solving {game.name}") as tell:
         report = solve(
             game, args.method, utility=args.utility, iterations=args.iterations, seed=args.seed,
-            limit=args.limit, progress=tell,
+            limit=args.limit, progress=tell, shards=shards,
         )  # fmt: skip
     kept = _picked(report, args.pick)
     if args.save is not None and kept is None:

@@ -18,7 +18,7 @@ from gamedsl.evaluate.matches import Matches, as_eval_error
 from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.results import Options, silent
 from gamedsl.evaluate.seating import Holders
-from gamedsl.policies.ray_workers import Workers, require_few
+from gamedsl.policies.cluster import Workers, WorkQueue
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -84,40 +84,15 @@ class MatchQueue:
         self, workers: Workers, wanted: Mapping[int, tuple[Sequence[Holders], int]]
     ) -> None:
         """wanted: seatings that are played together, and the games of each, by number."""
-        self._workers, self._wanted = workers, wanted
-        self._waiting = sorted(wanted, reverse=True)
-        self._asked: dict[int, Any] = {}
-        self._number: dict[int, int] = {}
-        self._found: dict[int, Played] = {}
-        self._losses = 0
+        self._queue = WorkQueue[Played](workers, "play", wanted)
 
     def played(self, number: int) -> Played:
         """Waits for the seatings of that number. Raises EvalError, and ModelError where workers
         keep ending."""
-        while number not in self._found:
-            self._ask()
-            for worker, found in self._workers.wait(self._asked).items():
-                del self._asked[worker]
-                if found is None:
-                    self._losses += 1
-                    require_few(self._losses)
-                    self._waiting.append(self._number[worker])
-                else:
-                    self._losses = 0
-                    self._found[self._number[worker]] = found
-        found = self._found.pop(number)
+        found = self._queue.result(number)
         if found.failure is not None:
             raise EvalError(*found.failure)
         return found
-
-    def _ask(self) -> None:
-        """Gives work to all workers that have none."""
-        for worker in self._workers.started():
-            if worker not in self._asked and self._waiting:
-                self._number[worker] = self._waiting.pop()
-                self._asked[worker] = self._workers.ask(
-                    worker, "play", *self._wanted[self._number[worker]]
-                )
 
 
 def _nothing(holders: Holders, records: _Records) -> None:

@@ -26,16 +26,13 @@ from gamedsl.evaluate.seating import Holders, Pairing
 from gamedsl.policies.endpoint import EndpointError, EndpointSettings
 
 if TYPE_CHECKING:
-    from gamedsl.policies.ray_workers import Workers
+    from gamedsl.policies.cluster import StartWorkers
     from gamedsl.runtime import Game
 
 Tell = Callable[[str, int, int], None]
 """Receives the name of a task, the amount done, and the total (0 if unknown)."""
 
 Method = Literal["auto", "exact", "sampled"]
-
-StartWorkers = Callable[[Callable[[], Any], type], "Workers"]
-"""Starts workers of a kind, each made by what the first argument opens in its process."""
 
 
 def silent(what: str, done: int, total: int) -> None:

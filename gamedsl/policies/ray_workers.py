@@ -1,9 +1,10 @@
 """Replies written by workers of a Ray cluster, for a policy that is trained here.
 
 Ray places the workers, restarts those that end, and carries what is sent. Each worker has a model
-of its own and writes a share of the replies. Adapters travel once for each change of their weights,
-through Ray's object store. A worker that has loaded them scores a probe, and the trainer compares:
-so a worker never writes by other weights than those that it was sent.
+of its own and writes a share of the replies. An adapter travels once for each change of its
+weights, through Ray's object store: the policy's own as it learns, and guests, which are snapshots
+of its past, as they join. A worker that has loaded one scores a probe, and the trainer compares: so
+a worker never writes by other weights than those that it was sent.
 
 Requests carry their seeds, so a reply is the same whoever writes it. What a lost worker owed is
 asked of another one, and no game is lost or counted twice.
@@ -11,15 +12,13 @@ asked of another one, and no game is lost or counted twice.
 
 from __future__ import annotations
 
-import math
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from gamedsl.errors import UserError
-from gamedsl.extras import install_command
 from gamedsl.policies.base import Message, Policy, Query
+from gamedsl.policies.cluster import Workers, WorkQueue, require_few
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
     Generated,
@@ -44,47 +43,50 @@ TOLERANCE = 0.25
 """Of log-probabilities of the probe: models of 16 bits round so much."""
 STEPS = 8
 """Steps that a worker writes before it takes new requests, at most."""
-LOSSES = 5
-"""Workers that may end one after the other without a reply between."""
-LONGEST_START = 600.0
-"""Seconds that the first of some workers may take to start."""
-LONGEST_WAIT = 60.0
-"""Seconds that all wait for the others once one has started."""
-POLL = 1.0
-"""Seconds between looks at what is waited for, so that a signal is heard."""
-_Weights = dict[str, dict[str, "torch.Tensor"]]
+_SESSIONS = count()
+"""Numbers of sessions, by which workers tell them apart."""
+_State = dict[str, "torch.Tensor"]
+_Probes = Mapping[str, Sequence[float]]
+"""Scores of the probe, by adapter."""
 
 
 class Written(NamedTuple):
-    """The result of a call: replies that ended, by number, the version of its adapters, and
-    its scores of the probe where it has just loaded them, by adapter."""
+    """The result of a call: replies that ended, by number, and scores of the probe by the adapters
+    that were loaded for it."""
 
     replies: list[tuple[int, Generated]]
-    version: int
-    probes: dict[str, list[float]] | None
+    probes: _Probes
 
 
 class Scored(NamedTuple):
     """The result of a call: log pi [A] of each query, and as of `Written`."""
 
     scores: list[torch.Tensor]
+    probes: _Probes
+
+
+class SentAdapter(NamedTuple):
+    """An adapter as workers are sent it: a version, which no other weights have; how its weights
+    are had; and of a guest, the adapter whose shape it has."""
+
     version: int
-    probes: dict[str, list[float]] | None
+    weights: Callable[[], _State]
+    like: str | None
 
 
 @dataclass(frozen=True)
 class Sent:
-    """The adapters that workers were sent: their version, and the trainer's scores of the probe by
-    them, by adapter."""
+    """The adapters that workers were sent, by name, and the trainer's scores of the probe by
+    them."""
 
-    version: int
-    probes: Mapping[str, Sequence[float]]
+    adapters: Mapping[str, SentAdapter]
+    probes: _Probes
 
     def check(self, worker: int, found: Written | Scored) -> None:
         """Raises ModelError where a worker has other weights than those that it was sent."""
-        for name, scores in (found.probes or {}).items():
+        for name, scores in found.probes.items():
             furthest = max(abs(a - b) for a, b in zip(scores, self.probes[name], strict=True))
-            if found.version != self.version or furthest > TOLERANCE:
+            if furthest > TOLERANCE:
                 raise ModelError(
                     f"worker {worker} does not write by the adapter `{name}` that it was sent: its"
                     f" log-probabilities of a probe are {furthest:.2g} away",
@@ -97,17 +99,18 @@ class Writer:
 
     def __init__(self, open_policy: Callable[[], Policy]) -> None:
         self._policy = cast("Writing", open_policy())
-        self._version = -1
+        self._versions: dict[str, int] = {}
+        """The versions of the adapters that it has, by name."""
         self._session: Session | None = None
         self._of = -1
         self._numbers: list[int] = []
 
     def write(
-        self, session: int, version: int, weights: _Weights,
+        self, session: int, adapters: Mapping[str, SentAdapter],
         requests: Sequence[tuple[int, Request]],
     ) -> Written:  # fmt: skip
         """Takes requests, by number, and writes until a reply has ended, `STEPS` steps at most."""
-        probes = self._take(version, weights)
+        probes = self._take(adapters)
         if session != self._of or self._session is None:
             if self._session is not None:
                 self._session.close()
@@ -120,28 +123,32 @@ class Writer:
             if ended or not self._session.under_way:
                 break
             ended += [(self._numbers[at], reply) for at, reply in self._session.step()]
-        return Written(ended, version, probes)
+        return Written(ended, probes)
 
-    def score(self, version: int, weights: _Weights, queries: Sequence[Query]) -> Scored:
-        """Scores options by the adapters of a version."""
-        probes = self._take(version, weights)
-        return Scored(self._policy.log_probs(queries), version, probes)
+    def score(self, adapters: Mapping[str, SentAdapter], queries: Sequence[Query]) -> Scored:
+        """Scores options by adapters."""
+        probes = self._take(adapters)
+        return Scored(self._policy.log_probs(queries), probes)
 
-    def _take(self, version: int, weights: _Weights) -> dict[str, list[float]] | None:
-        """Takes the adapters of a version; returns its scores of the probe, or None where it has
-        that version."""
-        if version == self._version:
-            return None
-        for name, state in weights.items():
-            self._policy.load_adapter_state(name, state)
+    def _take(self, adapters: Mapping[str, SentAdapter]) -> _Probes:
+        """Loads the adapters that it has not, or has in another version; returns its scores of the
+        probe by them."""
+        new = {n: one for n, one in adapters.items() if self._versions.get(n) != one.version}
+        if not new:
+            return {}
+        for name, one in new.items():
+            if one.like is not None and name not in self._versions:
+                self._policy.add_guest(name, one.like)
+            self._policy.load_adapter_state(name, one.weights())
+            self._versions[name] = one.version
         self._policy.forget()
-        self._version, self._of = version, -1
-        return probe(self._policy)
+        self._of = -1
+        return probe(self._policy, new)
 
 
-def probe(policy: Policy) -> dict[str, list[float]]:
-    """Returns the log-probabilities of the probe's labels, by adapter."""
-    queries = [Query(_PROBE, _LABELS, name) for name in policy.adapters]
+def probe(policy: Policy, adapters: Iterable[str]) -> dict[str, list[float]]:
+    """Returns the log-probabilities of the probe's labels by adapters of a policy."""
+    queries = [Query(_PROBE, _LABELS, name) for name in adapters]
     scores = policy.log_probs(queries)
     return {q.adapter: score.tolist() for q, score in zip(queries, scores, strict=True)}
 
@@ -152,8 +159,16 @@ class RayPolicy(WritingHandedOn):
     def __init__(self, own: Policy, workers: Workers) -> None:
         super().__init__(own)
         self.workers = workers
-        self._current: tuple[tuple[str, int], ...] = ()
-        self._sent = Sent(-1, {})
+        self._guests: dict[str, str] = {}
+        """The adapters whose shapes guests have, by their names."""
+        self._current: dict[str, int] = {}
+        """How often the weights were written to that workers were sent, by adapter."""
+        self._sent = Sent({}, {})
+        self._version = 0
+
+    def add_guest(self, name: str, like: str) -> None:
+        super().add_guest(name, like)
+        self._guests[name] = like
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return all_served(self.serve, requests)
@@ -162,27 +177,33 @@ class RayPolicy(WritingHandedOn):
         served(self.session(), requests, then)
 
     def session(self) -> Session:
-        now = tuple(
-            (name, sum(tensor._version for tensor in self.own.parameters(name)))
-            for name in self.own.adapters
-        )
-        if now != self._current:
-            weights = {name: self.own.adapter_state(name) for name in self.own.adapters}
-            self._send(weights, probe(self.own))
+        now = {
+            name: sum(tensor._version for tensor in self.own.parameters(name))
+            for name in (*self.own.adapters, *self._guests)
+        }
+        changed = [name for name, writes in now.items() if self._current.get(name) != writes]
+        if changed:
+            weights = {name: self.own.adapter_state(name) for name in changed}
+            self._send(weights, probe(self.own, changed))
             self._current = now
         return _Session(self.workers, self._sent)
 
-    def at(self, weights: _Weights, probes: Mapping[str, Sequence[float]]) -> Writing:
+    def at(self, weights: Mapping[str, _State], probes: _Probes) -> Writing:
         """Returns the policy by other adapters than it has here: workers write and score by them,
         and nothing here does. It is asked until the next one is, and not beside this policy.
         probes: what `probe` says of these adapters."""
-        self._current = ()
+        self._current = {}
         self._send(weights, probes)
         return _Remote(self.own, self.workers, self._sent)
 
-    def _send(self, weights: _Weights, probes: Mapping[str, Sequence[float]]) -> None:
-        self._sent = Sent(self._sent.version + 1, probes)
-        self.workers.send(self._sent.version, weights)
+    def _send(self, weights: Mapping[str, _State], probes: _Probes) -> None:
+        """Has workers take adapters before they next write or score."""
+        self._version += 1
+        adapters = {
+            name: SentAdapter(self._version, self.workers.keep(state), self._guests.get(name))
+            for name, state in weights.items()
+        }
+        self._sent = Sent({**self._sent.adapters, **adapters}, {**self._sent.probes, **probes})
 
 
 class _Remote(WritingHandedOn):
@@ -206,186 +227,14 @@ class _Remote(WritingHandedOn):
         where workers keep ending."""
         if not queries:
             return []
-        count, losses = min(len(self._workers.started()), len(queries)), 0
-        bounds = [len(queries) * at // count for at in range(count + 1)]
-        waiting = list(range(count))
-        asked: dict[int, Any] = {}
-        part_of: dict[int, int] = {}
-        found: dict[int, list[torch.Tensor]] = {}
-        while len(found) < count:
-            for worker in self._workers.started():
-                if worker not in asked and waiting:
-                    part_of[worker] = part = waiting.pop(0)
-                    given = queries[bounds[part] : bounds[part + 1]]
-                    asked[worker] = self._workers.score(worker, self._sent.version, given)
-            for worker, scored in self._workers.wait(asked).items():
-                del asked[worker]
-                if scored is None:
-                    losses += 1
-                    require_few(losses)
-                    waiting.append(part_of[worker])
-                    continue
-                self._sent.check(worker, scored)
-                found[part_of[worker]] = scored.scores
-        return [score for part in range(count) for score in found[part]]
-
-
-def require_few(losses: int) -> None:
-    """Raises ModelError where workers keep ending."""
-    if losses > LOSSES:
-        raise ModelError(
-            f"workers ended {losses} times without a reply",
-            "see Ray's logs; a model may need more memory than a worker has",
-        )
-
-
-class _Asked(NamedTuple):
-    """A call of a worker: Ray's reference to its result, and how often the worker had been started
-    when it was asked."""
-
-    reference: Any
-    birth: int
-
-
-class Workers:
-    """Workers on a Ray cluster, which write for one policy, or are of another `kind`."""
-
-    def __init__(
-        self, opening: Callable[[], Any], *, address: str | None, count: int | None,
-        kind: type = Writer,
-    ) -> None:  # fmt: skip
-        """opening: opens the policy of a worker, or what else its kind is made of, in its process.
-        address: of a cluster that is there, `ray://HOST:PORT`; None starts one here. count: of
-        workers; None is one for each GPU of the cluster, or for each processor core but one. Raises
-        ModelError."""
-        self._ray = ray = connected(address)
-        resources: dict[str, float] = ray.cluster_resources()
-        gpus, cores = int(resources.get("GPU", 0)), int(resources.get("CPU", 1))
-        self.count = count or gpus or max(1, cores - 1)
-        self._require_room(gpus or cores, "GPU" if gpus else "processor core")
-        actor = ray.remote(num_cpus=1, num_gpus=1 if gpus else 0)(kind)
-        self._made: Callable[[], Any] = lambda: actor.remote(opening)
-        self._began, self._patience = time.monotonic(), math.inf
-        self._failed_starts = 0
-        self._actors: list[Any] = [None] * self.count
-        self.births = [0] * self.count
-        """How often each worker was started."""
-        self._starting: dict[int, _Asked] = {}
-        """What says that a worker has started, by worker, where that is not known yet."""
-        for worker in range(self.count):
-            self._make(worker)
-        self._weights: Any = None
-        self.session = -1
-        self.lost, self.closed = 0, False
-        """Workers that ended, and were started again."""
-
-    def _require_room(self, room: int, unit: str) -> None:
-        """Raises ModelError where the cluster can never hold so many workers."""
-        if self.count > room:
-            raise ModelError(
-                f"{self.count} workers need a {unit} each, and the cluster has {room}",
-                f"ask for {room}, or for as many as it has room for: leave `workers` out",
-            )
-
-    def _make(self, worker: int) -> None:
-        """Starts a worker, or another one in its place: calls of an actor that Ray restarts would
-        fail until it is there."""
-        self._actors[worker] = self._made()
-        self.births[worker] += 1
-        self._starting[worker] = self._asked(worker, self._actors[worker].__ray_ready__.remote())
-
-    def started(self) -> list[int]:
-        """Returns the workers that can be asked. Waits for the first that starts; the others then
-        have as long again, and a minute at most. Raises ModelError."""
-        since = time.monotonic()
-        while True:
-            there = [worker for worker in range(self.count) if worker not in self._starting]
-            now = time.monotonic()
-            if there and self._patience == math.inf:
-                self._patience = now + min(now - self._began, LONGEST_WAIT)
-            if there and (now >= self._patience or not self._starting):
-                return there
-            if now - since > LONGEST_START:
-                free = self._ray.available_resources()
-                raise ModelError(
-                    f"no worker has started in {now - since:.0f} seconds; free in the cluster are"
-                    f" {free.get('CPU', 0):g} processor cores and {free.get('GPU', 0):g} GPUs",
-                    "end what else runs there, or see Ray's logs",
-                )
-            self._look(list(self._starting.values()))
-
-    def send(self, version: int, weights: _Weights) -> None:
-        """Puts adapters where workers take them from."""
-        self._weights = self._ray.put(weights)
-
-    def write(
-        self, worker: int, session: int, version: int, requests: Sequence[tuple[int, Request]]
-    ) -> Any:
-        """Asks a worker; returns what `wait` waits for."""
-        return self.ask(worker, "write", session, version, self._weights, list(requests))
-
-    def score(self, worker: int, version: int, queries: Sequence[Query]) -> Any:
-        """Has a worker score options; returns what `wait` waits for."""
-        return self.ask(worker, "score", version, self._weights, list(queries))
-
-    def ask(self, worker: int, method: str, *given: Any) -> Any:
-        """Calls a method of a worker; returns what `wait` waits for."""
-        return self._asked(worker, getattr(self._actors[worker], method).remote(*given))
-
-    def _asked(self, worker: int, reference: Any) -> _Asked:
-        return _Asked(reference, self.births[worker])
-
-    def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
-        """Returns what workers gave back, by worker, once one has; None of a worker that ended.
-        Raises what a worker raises."""
-        ready = self._look([*asked.values(), *self._starting.values()])
-        found: dict[int, Any] = {}
-        for worker, one in asked.items():
-            if one.reference in ready:
-                found[worker] = self._result(worker, one)
-        return found
-
-    def _look(self, asked: Sequence[_Asked]) -> list[Any]:
-        """Waits a while for one of several calls; returns the references of those that ended. Notes
-        the workers that have started, and starts others for those that could not."""
-        references = [one.reference for one in asked]
-        ready, _ = self._ray.wait(references, num_returns=1, timeout=POLL)
-        if ready:
-            ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
-        for worker, one in list(self._starting.items()):
-            if one.reference in ready:
-                del self._starting[worker]
-                if self._result(worker, one) is None:
-                    self._failed_starts += 1
-                    require_few(self._failed_starts)
-                else:
-                    self._failed_starts = 0
-        return list(ready)
-
-    def _result(self, worker: int, asked: _Asked) -> Any:
-        """Returns what a worker gave back; None where it ended. Another one then starts, if none
-        has since."""
-        try:
-            return self._ray.get(asked.reference)
-        except self._ray.exceptions.RayActorError as error:
-            if self.closed:
-                raise ModelError("workers were closed", "start the run again") from error
-            if asked.birth == self.births[worker]:
-                self._make(worker)
-                self.lost += 1
-            return None
-        except self._ray.exceptions.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, UserError):
-                raise ModelError(cause.fact, cause.fix) from error
-            raise ModelError(f"worker {worker} failed: {cause!r}", "see Ray's log of it") from error
-
-    def close(self) -> None:
-        """Ends the workers; what was asked of them fails."""
-        self.closed = True
-        for actor in self._actors:
-            self._ray.kill(actor)
-        self._actors = []
+        many = min(len(self._workers.started()), len(queries))
+        bounds = [len(queries) * at // many for at in range(many + 1)]
+        parts = {
+            part: (self._sent.adapters, list(queries[bounds[part] : bounds[part + 1]]))
+            for part in range(many)
+        }
+        queue = WorkQueue[Scored](self._workers, "score", parts, self._sent.check)
+        return [score for part in parts for score in queue.result(part).scores]
 
 
 class Opening:
@@ -409,34 +258,12 @@ def _first(tokenizers: Any) -> Any:
     return next(iter(tokenizers))
 
 
-def connected(address: str | None) -> Any:
-    """Returns Ray, connected to a cluster. Raises ModelError."""
-    try:
-        import ray
-    except ImportError as error:
-        raise ModelError("Ray is not installed here", install_command("ray")) from error
-    if ray.is_initialized():
-        return ray
-    try:
-        if address is None:
-            ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
-        else:
-            ray.init(address, log_to_driver=False, configure_logging=False)
-    except Exception as error:  # of many kinds, by where the connection fails
-        raise ModelError(
-            f"no Ray cluster answers at {address or 'this machine'}: {error}",
-            "start one with `ray start --head`, or write `cluster: ray`",
-        ) from error
-    return ray
-
-
 class _Session:
     """A session of which workers write."""
 
     def __init__(self, workers: Workers, sent: Sent) -> None:
         self._workers, self._sent = workers, sent
-        workers.session += 1
-        self._number = workers.session
+        self._number = next(_SESSIONS)
         self._placement = Placement()
         self._open: dict[int, tuple[Request, int]] = {}
         """Requests without a reply, and their workers, by number."""
@@ -465,8 +292,8 @@ class _Session:
         for worker in sorted(self._owing() - self._asked.keys()):
             self._births[worker] = self._workers.births[worker]
             requests = self._new.pop(worker, [])
-            given = self._number, self._sent.version, requests
-            self._asked[worker] = self._workers.write(worker, *given)
+            given = self._number, self._sent.adapters, requests
+            self._asked[worker] = self._workers.ask(worker, "write", *given)
         found = self._workers.wait(self._asked)
         ended: list[tuple[int, Generated]] = []
         for worker, written in found.items():

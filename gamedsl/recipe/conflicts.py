@@ -183,12 +183,6 @@ CONFLICTS = (
         "leave `quantize` out, or write `engine: hf`",
     ),
     Conflict(
-        ("opponents", "cluster"),
-        lambda recipe, _: recipe.cluster != "local" and recipe.keeps_pool,
-        "workers of a cluster have the policy alone, and no snapshots of a pool",
-        "leave `pool` out of `opponents`, or write `cluster: local`",
-    ),
-    Conflict(
         ("staleness", "method"),
         lambda recipe, _: recipe.staleness and recipe.method != "grpo",
         lambda recipe: f"`method: {recipe.method}` learns from games of the policy as it is",

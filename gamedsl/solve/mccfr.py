@@ -73,22 +73,26 @@ def mccfr(
     give equal policies. ValueError for another sampling and for no iterations; EvaluationError
     where the rules fail.
     """
+    if iterations < 1:
+        raise ValueError(f"{iterations} iterations are none")
+    traversal = traversal_of(game, sampling, seed, utility)
+    for done in range(1, iterations + 1):
+        traversal.iterate()
+        if progress is not None and (done % -(-iterations // REPORTS) == 0 or done == iterations):
+            progress(done, len(traversal.nodes))
+    visited = {key: node.average() for key, node in traversal.nodes.items()}
+    return SampledPolicy(visited, f"{sampling}-sampling MCCFR, {iterations:,} iterations")
+
+
+def traversal_of(game: Game, sampling: Sampling, seed: int | str, utility: Utility) -> Traversal:
+    """A traversal by a way of sampling. ValueError for another one."""
     ways: dict[Sampling, type[Traversal]] = {
         "external": ExternalSampling,
         "outcome": OutcomeSampling,
     }
     if sampling not in ways:
         raise ValueError(f"there is no sampling {sampling!r}, only {', '.join(ways)}")
-    if iterations < 1:
-        raise ValueError(f"{iterations} iterations are none")
-    traversal = ways[sampling](game, seed, utility)
-    for done in range(1, iterations + 1):
-        for place in range(len(traversal.seats)):
-            traversal.update(place)
-        if progress is not None and (done % -(-iterations // REPORTS) == 0 or done == iterations):
-            progress(done, len(traversal.nodes))
-    visited = {key: node.average() for key, node in traversal.nodes.items()}
-    return SampledPolicy(visited, f"{sampling}-sampling MCCFR, {iterations:,} iterations")
+    return ways[sampling](game, seed, utility)
 
 
 class RegretNode:
@@ -111,6 +115,16 @@ class RegretNode:
     def average(self) -> dict[str, float]:
         return dict(zip(self.legal, _shares(self.totals), strict=True))
 
+    def copy(self) -> RegretNode:
+        """A node that goes on from this one; updates put new lists in the place of old ones."""
+        copy = RegretNode(self.legal)
+        copy.regrets, copy.totals = self.regrets, self.totals
+        return copy
+
+
+Nodes = dict[str, RegretNode]
+"""Nodes by information set."""
+
 
 def _shares(values: list[float]) -> list[float]:
     total = sum(values)
@@ -131,9 +145,11 @@ class Traversal(ABC):
     """Code that both ways of sampling share. While a seat is updated, `reach` holds the
     probability that each seat's own choices led here."""
 
-    def __init__(self, game: Game, seed: int, utility: Utility) -> None:
+    def __init__(self, game: Game, seed: int | str, utility: Utility) -> None:
         self.seats = game.ir.seats
-        self.nodes: dict[str, RegretNode] = {}
+        self.nodes: Nodes = {}
+        self.known: Nodes = {}
+        """Nodes that it goes on from, and leaves as they are."""
         self.random = Random(seed).random
         self.kernel = game.kernel()
         self._place = {seat: place for place, seat in enumerate(self.seats)}
@@ -142,6 +158,11 @@ class Traversal(ABC):
     @abstractmethod
     def update(self, place: int) -> None:
         """Update the regrets of one seat, and the averages of the others, or of an only seat."""
+
+    def iterate(self) -> None:
+        """Update every seat once."""
+        for place in range(len(self.seats)):
+            self.update(place)
 
     def move(
         self, state: State, place: int, reach: list[float], sampled: float
@@ -174,7 +195,8 @@ class Traversal(ABC):
         key = key_of(state, ask)
         node = self.nodes.get(key)
         if node is None:
-            node = self.nodes[key] = RegretNode(ask.legal)
+            known = self.known.get(key)
+            node = self.nodes[key] = RegretNode(ask.legal) if known is None else known.copy()
         return node
 
 

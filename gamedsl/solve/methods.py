@@ -35,6 +35,7 @@ from gamedsl.solve.tree import TooLarge, Tree, Utility
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
     from gamedsl.solve.regret import Variant
+    from gamedsl.solve.sharded_mccfr import StartShards
 
 LIMIT = 50_000
 """Histories up to which a game is written out as a tree."""
@@ -72,6 +73,8 @@ class Job:
     asked: str = "auto"
     """The method that was asked for by name."""
     strategies: bool = False
+    shards: StartShards | None = None
+    """Shares out the iterations of MCCFR; None runs them here."""
     did: list[str] = field(default_factory=list)
 
     def say(self, line: str) -> None:
@@ -344,7 +347,7 @@ def _mccfr(job: Job, method: str) -> dict[str, Any]:
             "decision do not make a good policy"
         )
     solution, sampled, sampling = solve_by_sampling(
-        job.game, job.utility, job.iterations, job.seed, job.progress
+        job.game, job.utility, job.iterations, job.seed, job.progress, job.shards
     )
     if sampling == "external":
         job.say("games are sampled, each seat in turn trying all of its own actions")

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from gamedsl.engine.walk import amounts, play_out, sample_path
 from gamedsl.solve.mccfr import Sampling, mccfr
 from gamedsl.solve.response_search import Bound, Plays, nash_conv_bound, option_by
+from gamedsl.solve.sharded_mccfr import Sampler, StartShards, sharded_mccfr
 from gamedsl.solve.solution import Progress, Solution
 from gamedsl.solve.tree import Utility
 
@@ -76,17 +77,25 @@ class Sampled:
 
 
 def solve_by_sampling(
-    game: Game, utility: Utility, iterations: int | None, seed: int, progress: Progress
-) -> tuple[Solution, Sampled, Sampling]:
-    """A policy by MCCFR, with estimates. The solution's regrets are at least what replies that were
-    found gain, and are there only for seats with such a reply. Equal seeds give equal results.
-    Raises EvaluationError."""
+    game: Game, utility: Utility, iterations: int | None, seed: int, progress: Progress,
+    shards: StartShards | None = None,
+) -> tuple[Solution, Sampled, Sampling]:  # fmt: skip
+    """A policy by MCCFR, with estimates; `shards` share out its iterations. The solution's regrets
+    are at least what replies that were found gain, and are there only for seats with such a reply.
+    Equal seeds, and numbers of shards, give equal results. Raises EvaluationError, and as those who
+    sample shards."""
     effort = effort_for(game, seed)
     count = iterations or effort.iterations
-    learnt = mccfr(
-        game, count, seed, sampling=effort.sampling, utility=utility,
-        progress=lambda n, sets: progress("sampling", n, count, f"{sets:,} information sets"),
-    )  # fmt: skip
+
+    def tell(done: int, sets: int) -> None:
+        progress("sampling", done, count, f"{sets:,} information sets")
+
+    if shards is None:
+        learnt = mccfr(game, count, seed, tell, sampling=effort.sampling, utility=utility)
+    else:
+        progress("starting workers", 0, None, "")
+        sampler = Sampler(game, effort.sampling, utility)
+        learnt = sharded_mccfr(sampler, count, seed, shards, tell)
     progress("playing", 0, None, "")
     estimates = _estimate(game, learnt, utility, seed, effort.games)
     progress("searching for replies", 0, None, "")

@@ -37,6 +37,7 @@ from gamedsl.solve.tree import ImperfectRecall, Tree, Utility, require_recall, t
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
     from gamedsl.solve.sampled_solution import Sampled
+    from gamedsl.solve.sharded_mccfr import StartShards
 
 __all__ = ["LIMIT", "METHODS", "Progress", "Report", "Unfit", "solve"]
 
@@ -91,11 +92,14 @@ def solve(
     seed: int = 0,
     limit: int = LIMIT,
     progress: Progress | None = None,
+    shards: StartShards | None = None,
 ) -> Report:
-    """Solve a game by a method of `METHODS`.
+    """Solve a game by a method of `METHODS`. `shards` share out the iterations of `mccfr`, if it
+    comes to that (`gamedsl.solve.sharded_mccfr`).
 
     Raises `Unfit` where the method does not fit the game, ImportError where it needs a package that
-    is not installed, `gamedsl.EvaluationError` where the rules fail, KeyError for another method.
+    is not installed, `gamedsl.EvaluationError` where the rules fail, KeyError for another method,
+    and what `shards` raise.
     """
     if method not in METHODS:
         raise KeyError(method)
@@ -107,7 +111,8 @@ def solve(
         raise Unfit(f"`{game.name}` cannot be solved: {UNLISTED}")
     began = perf_counter()
     job = Job(
-        game, utility, iterations, seed, limit, progress or (lambda *_: None), asked=method
+        game, utility, iterations, seed, limit, progress or (lambda *_: None), asked=method,
+        shards=shards,
     )  # fmt: skip
     found: dict[str, Any] | None = None
     size = {}

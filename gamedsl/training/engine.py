@@ -138,7 +138,8 @@ def _with_workers(
     notify: Notify,
 ) -> Policy:  # fmt: skip
     """Returns a policy whose replies workers of the recipe's cluster write."""
-    from gamedsl.policies.ray_workers import Opening, RayPolicy, Workers
+    from gamedsl.policies.cluster import Workers
+    from gamedsl.policies.ray_workers import Opening, RayPolicy, Writer
 
     if options.group is not None:
         raise TrainError(
@@ -147,7 +148,7 @@ def _with_workers(
         )
     notify("starting workers")
     address = None if recipe.cluster == "ray" else recipe.cluster
-    workers = Workers(Opening(models, options), address=address, count=recipe.workers)
+    workers = Workers(Opening(models, options), Writer, address=address, count=recipe.workers)
     written_there: Writing = RayPolicy(policy, workers)
     return written_there
 

@@ -85,10 +85,10 @@ class StaleRollouts:
         """Has workers play the games of a step, after those of the steps before."""
         adapters, now = self._adapters[self._player(step)], self._adapters[self._step]
         if adapters is now:
-            probes = probe(policy)
+            probes = probe(policy, adapters)
         else:  # of a run that is resumed
             put_back(policy, adapters)
-            probes = probe(policy)
+            probes = probe(policy, adapters)
             put_back(policy, now)
         return self._thread.submit(lambda: self._played(policy.at(adapters, probes), step))
 

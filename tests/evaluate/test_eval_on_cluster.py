@@ -16,8 +16,8 @@ from gamedsl.cli import main
 from gamedsl.evaluate import EvalError, Evaluation, Options, evaluate
 from gamedsl.evaluate.match_workers import MatchWorker
 from gamedsl.evaluate.transcripts import keeper
+from gamedsl.policies.cluster import LOSSES, Workers
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.ray_workers import LOSSES, Workers
 from tests.evaluate.small import PENNIES, plan_of
 from tests.train.local_workers import LocalWorkers
 

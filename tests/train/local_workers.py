@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from gamedsl.policies.cluster import Workers
 from gamedsl.policies.factory import PolicyOptions, open_policy
 from gamedsl.policies.generation import Writing
-from gamedsl.policies.ray_workers import Workers, Writer
+from gamedsl.policies.ray_workers import Writer
 from gamedsl.prompting.tokenizers import together
 from gamedsl.training.sessions import writer
 
@@ -28,15 +29,17 @@ class LocalWorkers(Workers):
         kind: type = Writer, counted: str = "",
     ) -> None:  # fmt: skip
         self._counted = counted
-        self.count, self.session, self.lost, self.closed = count, -1, 0, False
+        self.count, self.lost, self.closed = count, 0, False
         self._new = lambda: kind(opening)
         self._here = [self._new() for _ in range(count)]
         self.births = [1] * count
         self._ends, self._calls = set(ends), 0
-        self._weights: dict[str, Any] = {}
+        self.kept = 0
+        """The number of things, such as adapters, that workers were sent."""
 
-    def send(self, version: int, weights: dict[str, Any]) -> None:
-        self._weights = weights
+    def keep(self, what: Any) -> Callable[[], Any]:
+        self.kept += 1
+        return lambda: what
 
     def ask(self, worker: int, method: str, *given: Any) -> Any:
         return self.births[worker], method, lambda one: getattr(one, method)(*given)

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 import torch
 
-from gamedsl.policies import ray_workers
+from gamedsl.policies import cluster
+from gamedsl.policies.cluster import Workers, connected
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Writing
-from gamedsl.policies.ray_workers import RayPolicy, Workers, connected
+from gamedsl.policies.ray_workers import RayPolicy
 from gamedsl.runtime import Game
 from gamedsl.training.engine import close
 from gamedsl.training.loop import train
@@ -26,8 +27,10 @@ from tests.train.in_words import opened, recipe_of, steps_of
 from tests.train.local_workers import LocalWorkers, tiny_policy
 from tests.train.nearness import near
 from tests.train.running_processes import called, children_of
+from tests.train.test_pool_on_workers import POOL
 from tests.train.test_thinking import PICK
 from tests.train.test_training_in_words import PAIR
+from tests.train.test_words_as_closed import DUEL
 
 # PEFT itself asks transformers for a name that transformers has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
@@ -43,9 +46,8 @@ NEEDS_RAY = [
 class _Zeros(LocalWorkers):
     """Workers that get other weights than those that were sent."""
 
-    def send(self, version: int, weights: dict[str, Any]) -> None:
-        zeros = {name: torch.zeros_like(one) for name, one in weights["guesser"].items()}
-        super().send(version, {"guesser": zeros})
+    def keep(self, what: dict[str, torch.Tensor]) -> Callable[[], Any]:
+        return super().keep({name: torch.zeros_like(one) for name, one in what.items()})
 
 
 def _requests() -> list[Request]:
@@ -94,14 +96,13 @@ def test_new_weights_are_sent_once_and_used() -> None:
     own, workers = tiny_policy(), LocalWorkers(2)
     policy = RayPolicy(own, workers)
     before = policy.generate(_requests())
-    kept = workers._weights
     policy.generate(_requests())
-    assert workers._weights is kept
+    assert workers.kept == 1
     with torch.no_grad():
         for parameter in own.parameters():
             parameter.add_(0.3)
     after = policy.generate(_requests())
-    assert workers._weights is not kept
+    assert workers.kept == 2
     _check_alike(dict(enumerate(after)), dict(enumerate(own.generate(_requests()))))
     assert [one.reply_ids for one in after] != [one.reply_ids for one in before]
 
@@ -149,12 +150,13 @@ class TestCluster:
 
     pytestmark = [*NEEDS_RAY, pytest.mark.usefixtures("_cluster")]
 
+    @pytest.mark.parametrize(("text", "given"), [(PAIR, {}), (DUEL, POOL)], ids=["self", "pool"])
     def test_metrics_are_those_of_a_local_run(
-        self, compiled: Callable[[str], Game], tmp_path: Path
+        self, text: str, given: dict[str, Any], compiled: Callable[[str], Game], tmp_path: Path
     ) -> None:
-        game = compiled(PAIR)
-        local = _steps(game, tmp_path / "local")
-        shared = _steps(game, tmp_path / "ray", cluster="ray", workers=2)
+        game = compiled(text)
+        local = _steps(game, tmp_path / "local", **given)
+        shared = _steps(game, tmp_path / "ray", cluster="ray", workers=2, **given)
         for one, other in zip(local, shared, strict=True):
             assert near(_without(other), _without(one), 1e-3)
             assert other["lost_workers"] == 0
@@ -172,7 +174,7 @@ class TestCluster:
         """Somebody else holds all but one of the cores."""
         ray, game = connected(None), compiled(PAIR)
         local = _steps(game, tmp_path / "local")
-        monkeypatch.setattr(ray_workers, "LONGEST_WAIT", 1.0)
+        monkeypatch.setattr(cluster, "LONGEST_WAIT", 1.0)
         other = _held(ray, int(ray.cluster_resources()["CPU"]) - 1)
         try:
             shared = _steps(game, tmp_path / "ray", cluster="ray", workers=2)
@@ -185,7 +187,7 @@ class TestCluster:
         self, compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
     ) -> None:
         ray, game = connected(None), compiled(PAIR)
-        monkeypatch.setattr(ray_workers, "LONGEST_START", 3.0)
+        monkeypatch.setattr(cluster, "LONGEST_START", 3.0)
         other = _held(ray, int(ray.cluster_resources()["CPU"]))
         policy = opened(game, recipe_of(game, cluster="ray", workers=1))
         assert isinstance(policy, RayPolicy)
@@ -196,12 +198,20 @@ class TestCluster:
             close(policy)
             ray.kill(other)
 
-    @pytest.mark.parametrize(("staleness", "steps"), [(0, 30), (2, 10)])
+    @pytest.mark.parametrize(
+        ("text", "given"),
+        [
+            (PAIR, {"steps": 30}),
+            (PAIR, {"steps": 10, "staleness": 2}),
+            (DUEL, {**POOL, "steps": 10}),
+        ],
+        ids=["fresh", "stale", "pool"],
+    )
     def test_killed_workers_lose_no_game(
-        self, staleness: int, steps: int, compiled: Callable[[str], Game], tmp_path: Path
+        self, text: str, given: dict[str, Any], compiled: Callable[[str], Game], tmp_path: Path
     ) -> None:
-        game = compiled(PAIR)
-        given = {"steps": steps, "games": 16, "group_size": 16, "staleness": staleness}
+        game = compiled(text)
+        given = {"games": 16, "group_size": 16, **given}
         local = _steps(game, tmp_path / "local", **given)
         recipe = recipe_of(game, cluster="ray", workers=2, **given)
         policy = opened(game, recipe)

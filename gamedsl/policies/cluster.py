@@ -1,0 +1,256 @@
+"""Workers of a Ray cluster: they are started, asked, and started again where they end.
+
+Nothing here knows what workers do, and nothing loads torch. Ray places the workers and carries what
+they are sent. A worker that ends is replaced, and who asked it hears that it is lost.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from gamedsl.errors import UserError
+from gamedsl.extras import install_command
+from gamedsl.policies.errors import ModelError
+
+T = TypeVar("T")
+
+LOSSES = 5
+"""Workers that may end one after the other without a reply between."""
+LONGEST_START = 600.0
+"""Seconds that the first of some workers may take to start."""
+LONGEST_WAIT = 60.0
+"""Seconds that all wait for the others once one has started."""
+POLL = 1.0
+"""Seconds between looks at what is waited for, so that a signal is heard."""
+
+
+def require_few(losses: int) -> None:
+    """Raises ModelError where workers keep ending."""
+    if losses > LOSSES:
+        raise ModelError(
+            f"workers ended {losses} times without a reply",
+            "see Ray's logs; a model may need more memory than a worker has",
+        )
+
+
+class _Asked(NamedTuple):
+    """A call of a worker: Ray's reference to its result, and how often the worker had been started
+    when it was asked."""
+
+    reference: Any
+    birth: int
+
+
+class Workers:
+    """Workers of one kind on a Ray cluster. Each does what it is asked in the order in which it
+    is."""
+
+    def __init__(
+        self, opening: Callable[[], Any], kind: type, *, address: str | None, count: int | None,
+        gpus: bool = True,
+    ) -> None:  # fmt: skip
+        """opening: opens in a worker's process what its `kind` is made of. address: of a cluster
+        that is there, `ray://HOST:PORT`; None starts one here. count: of workers; None is one for
+        each GPU of the cluster, or for each processor core but one. gpus: whether each has a GPU,
+        where there are any. Raises ModelError."""
+        self._ray = ray = connected(address)
+        resources: dict[str, float] = ray.cluster_resources()
+        devices, cores = int(resources.get("GPU", 0)) if gpus else 0, int(resources.get("CPU", 1))
+        self.count = count or devices or max(1, cores - 1)
+        self._require_room(devices or cores, "GPU" if devices else "processor core")
+        actor = ray.remote(num_cpus=1, num_gpus=1 if devices else 0)(kind)
+        self._made: Callable[[], Any] = lambda: actor.remote(opening)
+        self._began, self._patience = time.monotonic(), math.inf
+        self._failed_starts = 0
+        self._actors: list[Any] = [None] * self.count
+        self.births = [0] * self.count
+        """How often each worker was started."""
+        self._starting: dict[int, _Asked] = {}
+        """What says that a worker has started, by worker, where that is not known yet."""
+        for worker in range(self.count):
+            self._make(worker)
+        self.lost, self.closed = 0, False
+        """Workers that ended, and were started again."""
+
+    def _require_room(self, room: int, unit: str) -> None:
+        """Raises ModelError where the cluster can never hold so many workers."""
+        if self.count > room:
+            raise ModelError(
+                f"{self.count} workers need a {unit} each, and the cluster has {room}",
+                f"ask for {room}, or for as many as it has room for: leave `workers` out",
+            )
+
+    def _make(self, worker: int) -> None:
+        """Starts a worker, or another one in its place: calls of an actor that Ray restarts would
+        fail until it is there."""
+        self._actors[worker] = self._made()
+        self.births[worker] += 1
+        self._starting[worker] = self._asked(worker, self._actors[worker].__ray_ready__.remote())
+
+    def started(self) -> list[int]:
+        """Returns the workers that can be asked. Waits for the first that starts; the others then
+        have as long again, and a minute at most. Raises ModelError."""
+        since = time.monotonic()
+        while True:
+            there = [worker for worker in range(self.count) if worker not in self._starting]
+            now = time.monotonic()
+            if there and self._patience == math.inf:
+                self._patience = now + min(now - self._began, LONGEST_WAIT)
+            if there and (now >= self._patience or not self._starting):
+                return there
+            if now - since > LONGEST_START:
+                free = self._ray.available_resources()
+                raise ModelError(
+                    f"no worker has started in {now - since:.0f} seconds; free in the cluster are"
+                    f" {free.get('CPU', 0):g} processor cores and {free.get('GPU', 0):g} GPUs",
+                    "end what else runs there, or see Ray's logs",
+                )
+            self._look(list(self._starting.values()))
+
+    def keep(self, what: T) -> Callable[[], T]:
+        """Puts something where workers take it from; returns what gives it there."""
+        return _Stored[T](self._ray.put(what))
+
+    def ask(self, worker: int, method: str, *given: Any) -> Any:
+        """Calls a method of a worker; returns what `wait` waits for."""
+        return self._asked(worker, getattr(self._actors[worker], method).remote(*given))
+
+    def _asked(self, worker: int, reference: Any) -> _Asked:
+        return _Asked(reference, self.births[worker])
+
+    def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
+        """Returns what workers gave back, by worker, once one has; None of a worker that ended.
+        Raises what a worker raises."""
+        ready = self._look([*asked.values(), *self._starting.values()])
+        found: dict[int, Any] = {}
+        for worker, one in asked.items():
+            if one.reference in ready:
+                found[worker] = self._result(worker, one)
+        return found
+
+    def _look(self, asked: Sequence[_Asked]) -> list[Any]:
+        """Waits a while for one of several calls; returns the references of those that ended. Notes
+        the workers that have started, and starts others for those that could not."""
+        references = [one.reference for one in asked]
+        ready, _ = self._ray.wait(references, num_returns=1, timeout=POLL)
+        if ready:
+            ready, _ = self._ray.wait(references, num_returns=len(references), timeout=0)
+        for worker, one in list(self._starting.items()):
+            if one.reference in ready:
+                del self._starting[worker]
+                if self._result(worker, one) is None:
+                    self._failed_starts += 1
+                    require_few(self._failed_starts)
+                else:
+                    self._failed_starts = 0
+        return list(ready)
+
+    def _result(self, worker: int, asked: _Asked) -> Any:
+        """Returns what a worker gave back; None where it ended. Another one then starts, if none
+        has since."""
+        try:
+            return self._ray.get(asked.reference)
+        except self._ray.exceptions.RayActorError as error:
+            if self.closed:
+                raise ModelError("workers were closed", "start the run again") from error
+            if asked.birth == self.births[worker]:
+                self._make(worker)
+                self.lost += 1
+            return None
+        except self._ray.exceptions.RayTaskError as error:
+            cause = error.cause
+            if isinstance(cause, UserError):
+                raise ModelError(cause.fact, cause.fix) from error
+            raise ModelError(f"worker {worker} failed: {cause!r}", "see Ray's log of it") from error
+
+    def close(self) -> None:
+        """Ends the workers; what was asked of them fails."""
+        self.closed = True
+        for actor in self._actors:
+            self._ray.kill(actor)
+        self._actors = []
+
+
+class _Stored(Generic[T]):
+    """Something in Ray's object store. A worker that needs it takes it out; what is given with a
+    call itself is read again with each."""
+
+    def __init__(self, reference: Any) -> None:
+        self._reference = reference
+
+    def __call__(self) -> T:
+        import ray
+
+        found: T = ray.get(self._reference)
+        return found
+
+
+StartWorkers = Callable[[Callable[[], Any], type], Workers]
+"""Starts workers of a kind, each made by what the first argument opens in its process."""
+
+
+class WorkQueue(Generic[T]):
+    """Has workers do pieces of work, each once, and gives the results in any order. What a lost
+    worker had is done by another one."""
+
+    def __init__(
+        self, workers: Workers, method: str, given: Mapping[int, tuple[Any, ...]],
+        check: Callable[[int, T], None] = lambda worker, result: None,
+    ) -> None:  # fmt: skip
+        """given: what the method of a worker is given, by the number of the piece; lower numbers
+        are asked for first. check: raises for a result that a worker must not have."""
+        self._workers, self._method, self._given, self._check = workers, method, given, check
+        self._waiting = sorted(given, reverse=True)
+        self._asked: dict[int, Any] = {}
+        self._number: dict[int, int] = {}
+        """The pieces that workers do, by worker."""
+        self._found: dict[int, T] = {}
+        self._losses = 0
+
+    def result(self, number: int) -> T:
+        """Waits for a result, which is given once. Raises ModelError where workers keep ending, and
+        what a worker or `check` raises."""
+        while number not in self._found:
+            self._ask()
+            for worker, found in self._workers.wait(self._asked).items():
+                del self._asked[worker]
+                if found is None:
+                    self._losses += 1
+                    require_few(self._losses)
+                    self._waiting.append(self._number[worker])
+                else:
+                    self._losses = 0
+                    self._check(worker, found)
+                    self._found[self._number[worker]] = found
+        return self._found.pop(number)
+
+    def _ask(self) -> None:
+        """Gives work to all workers that have none."""
+        for worker in self._workers.started():
+            if worker not in self._asked and self._waiting:
+                self._number[worker] = number = self._waiting.pop()
+                self._asked[worker] = self._workers.ask(worker, self._method, *self._given[number])
+
+
+def connected(address: str | None) -> Any:
+    """Returns Ray, connected to a cluster. Raises ModelError."""
+    try:
+        import ray
+    except ImportError as error:
+        raise ModelError("Ray is not installed here", install_command("ray")) from error
+    if ray.is_initialized():
+        return ray
+    try:
+        if address is None:
+            ray.init(include_dashboard=False, log_to_driver=False, configure_logging=False)
+        else:
+            ray.init(address, log_to_driver=False, configure_logging=False)
+    except Exception as error:  # of many kinds, by where the connection fails
+        raise ModelError(
+            f"no Ray cluster answers at {address or 'this machine'}: {error}",
+            "start one with `ray start --head`, or write `ray` without an address",
+        ) from error
+    return ray
