@@ -1,4 +1,4 @@
-"""The syntax of tool calls: the tags around a call and the keys inside, as chat templates have them.
+"""The syntax of tool calls: tags around a call and keys inside, as chat templates have them.
 
 It knows no game: games say which tools there are and what a call means
 (`gamedsl.prompting.tool_calls`), models say in which syntax they were taught to call
