@@ -132,7 +132,7 @@ def test_rounds_share_out_all_iterations(iterations: int, count: int) -> None:
     assert all(len(each) <= count for each in rounds)
 
 
-def test_rules_that_fail_at_a_worker_are_told_as_here(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rules_that_fail_at_a_worker(monkeypatch: pytest.MonkeyPatch) -> None:
     """The error itself cannot be sent, and what comes back says the same."""
     game = shipped("kuhn_poker")[0]
     error = EvaluationError("division by zero", game.ir.payoffs[0][1])

@@ -95,7 +95,7 @@ def _asked(adapter: str) -> list[Request]:
     return [Request((("user", "Game"),), adapter, 6, seed=n) for n in range(4)]
 
 
-def test_a_guest_is_sent_again_where_another_takes_its_place() -> None:
+def test_a_replaced_guest_is_sent_again() -> None:
     """An adapter that did not change is not sent again."""
     workers = LocalWorkers(2)
     policy = _with_guest(workers)

@@ -74,7 +74,7 @@ def test_killed_run_goes_on_to_the_same_numbers(whole: Path, tmp_path: Path) -> 
 
 
 @NEEDS
-def test_run_is_played_with_the_weights_it_was_trained_on(
+def test_run_is_played_with_its_weights(
     whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     game = gamedsl.load("stag_hunt")
@@ -162,7 +162,7 @@ def test_adapters_of_small_are_on_frozen_weights(compiled: Callable[[str], Game]
     assert recipe.frozen_models == {"small"}
 
 
-def test_the_extra_is_named_where_the_library_is_missing(
+def test_the_missing_extra_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = importlib.util.find_spec
@@ -176,7 +176,7 @@ def test_the_extra_is_named_where_the_library_is_missing(
     assert install_command("quantized") in printed
 
 
-def test_vllm_does_not_play_what_was_trained_on_other_weights() -> None:
+def test_vllm_refuses_quantised_runs() -> None:
     options = PolicyOptions(quantize="nf4", vllm=VllmSettings())
     with pytest.raises(ModelError, match="vLLM reads the weights"):
         open_policy({"shared": "tiny"}, options, join_tokenizers=together)
