@@ -55,7 +55,7 @@ class ShardWorker:
 
 
 class WorkerShards:
-    """As many shards as there are workers; those that have started sample them all."""
+    """Shards, as many as there are workers; those that have started sample them all."""
 
     def __init__(self, workers: Workers) -> None:
         self._workers = workers

@@ -897,7 +897,7 @@ class Recipe:
 
     @property
     def language_models(self) -> frozenset[str]:
-        """Those of the models named that are language models."""
+        """The language models among those named."""
         return frozenset(self.models_named) - {"tabular", "words"}
 
     @property

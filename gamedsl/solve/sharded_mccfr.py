@@ -41,7 +41,7 @@ ROUNDS = REPORTS
 
 
 class Part(NamedTuple):
-    """What one shard samples in one round: so many iterations, from a seed."""
+    """The work of one shard in one round: so many iterations, from a seed."""
 
     iterations: int
     seed: str
