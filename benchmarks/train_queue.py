@@ -218,13 +218,14 @@ def contestant(run: Run, who: str) -> list[str]:
 
 def evaluated(run: Run, who: Sequence[str]) -> Result:
     """Returns the evaluation of a contestant by `gamedsl eval`: its mean payoffs by role, with 95%
-    intervals, and in games in words its share of valid replies. The interval is Wilson's where
-    every game paid 0 or 1. No response to it is searched for: nothing here would read it."""
+    intervals, and in games in words its share of valid replies. It holds all seats. The interval is
+    Wilson's where every game paid 0 or 1. No response to it is searched for."""
     out, games = run.folder.with_suffix(".eval"), run.folder.with_suffix(".games")
     shutil.rmtree(games, ignore_errors=True)
     subprocess.run(
-        [sys.executable, "-m", "gamedsl", "eval", *who, "--games", str(run.entry.held_out),
-         "--seed", str(SEED), "--search", "0", "--out", str(out), "--transcripts", str(games)],
+        [sys.executable, "-m", "gamedsl", "eval", *who, "--against", who[0],
+         "--games", str(run.entry.held_out), "--seed", str(SEED), "--search", "0",
+         "--out", str(out), "--transcripts", str(games)],
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     found = json.loads(out.read_text(encoding="utf-8"))
