@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -220,6 +221,8 @@ class TestCluster:
         assert isinstance(policy, RayPolicy)
         kills = done, policy.workers, random.Random(5), 10
         killer = threading.Thread(target=_kill, args=kills)
+        while len(policy.workers.started()) < 2:  # else a short run may end before the first kill
+            time.sleep(0.1)
         killer.start()
         try:
             assert train(game, recipe, run, policy).finished
