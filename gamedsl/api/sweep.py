@@ -194,11 +194,12 @@ def train_on_ray(sweep: Sweep, address: str | None, told: Told) -> bool:
     """Trains all runs on a Ray cluster, as many at once as it has GPUs, or cores. A run whose
     machine is lost goes on elsewhere. All machines must see the folder. Raises ModelError, and
     TrainError for a run that failed."""
-    from gamedsl.policies.cluster import connected
+    from gamedsl.policies.cluster import InFolder, connected
 
     ray = connected(address)
     gpus = 1 if ray.cluster_resources().get("GPU") else 0
-    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=-1)(train_run)
+    trained = InFolder.this(train_run)
+    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=-1)(lambda run: trained(run))
     asked = {task.remote(run): run for run in sweep.runs}
     for done in range(1, len(asked) + 1):
         ready, _ = ray.wait(list(asked), num_returns=1)
@@ -211,6 +212,11 @@ def train_on_ray(sweep: Sweep, address: str | None, told: Told) -> bool:
             raise TrainError(
                 f"the run {run.name} failed: {error.cause}", "see its folder"
             ) from error
+        if not run.begun:
+            raise TrainError(
+                f"the run {run.name} ended on another machine, and `{run.folder}` is not here",
+                "all machines must see the sweep's folder: name a shared one with --out",
+            )
         told(f"{done}/{len(sweep.runs)}  {run.name}")
     return True
 

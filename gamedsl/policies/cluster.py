@@ -7,8 +7,12 @@ they are sent. A worker that ends is replaced, and who asked it hears that it is
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from gamedsl.errors import UserError
@@ -34,6 +38,25 @@ def require_few(losses: int) -> None:
             f"workers ended {losses} times without a reply",
             "see Ray's logs; a model may need more memory than a worker has",
         )
+
+
+@dataclass(frozen=True)
+class InFolder:
+    """Calls a function in a process of a cluster, which may have started elsewhere: relative paths
+    mean there what they mean here. Where a machine lacks the folder, the process stays as it is."""
+
+    function: Callable[..., Any]
+    folder: str
+
+    @classmethod
+    def this(cls, function: Callable[..., Any]) -> InFolder:
+        """Returns the function, to be called in the folder that this process works in."""
+        return cls(function, str(Path.cwd()))
+
+    def __call__(self, *given: Any) -> Any:
+        with suppress(OSError):
+            os.chdir(self.folder)
+        return self.function(*given)
 
 
 class _Asked(NamedTuple):
@@ -62,7 +85,8 @@ class Workers:
         self.count = count or devices or max(1, cores - 1)
         self._require_room(devices or cores, "GPU" if devices else "processor core")
         actor = ray.remote(num_cpus=1, num_gpus=1 if devices else 0)(kind)
-        self._made: Callable[[], Any] = lambda: actor.remote(opening)
+        here = InFolder.this(opening)
+        self._made: Callable[[], Any] = lambda: actor.remote(here)
         self._began, self._patience = time.monotonic(), math.inf
         self._failed_starts = 0
         self._actors: list[Any] = [None] * self.count

@@ -11,6 +11,7 @@ from scipy.stats import t
 from gamedsl.api import sweep as sweeps
 from gamedsl.api.sweep import Mean, results, sweep_of, train_all, train_run
 from gamedsl.cli import main
+from gamedsl.policies.cluster import connected
 from gamedsl.runs.saved import open_saved
 from gamedsl.training.interrupt import Interrupt
 from tests.train.conftest import DILEMMA
@@ -152,11 +153,21 @@ class TestCluster:
     pytestmark = NEEDS_RAY
 
     def test_runs_are_those_of_one_process(
-        self, game_file: str, capsys: pytest.CaptureFixture[str]
+        self,
+        game_file: str,
+        tmp_path_factory: pytest.TempPathFactory,
+        monkeypatch: pytest.MonkeyPatch,
+        capsys: pytest.CaptureFixture[str],
     ) -> None:
+        """Its processes work in another folder than the one that the command is given in."""
         import ray
 
         assert _sweep("--seeds", "0,1", "--out", "here") == 0
+        if ray.is_initialized():
+            ray.shutdown()
+        with monkeypatch.context() as context:
+            context.chdir(tmp_path_factory.mktemp("elsewhere"))
+            connected(None)
         here = capsys.readouterr().out
         try:
             assert _sweep("--seeds", "0,1", "--out", "there", "--cluster", "ray") == 0
