@@ -23,7 +23,7 @@ NAME = 24
 ROWS = 30
 """Rows of a table that are printed."""
 EPISODES = 5
-"""Episodes of a lineage that have columns, beside the last."""
+"""Episodes of a lineage that have rows, beside the last."""
 FEW_ROLES = 3
 """Roles that have columns; more have rows."""
 
@@ -142,10 +142,8 @@ def _by_episode(found: Evaluation) -> Table:
         means = found.by_episode(pairing) if found.played(pairing) else []
         if means:
             who = short(pairing.focal), _against(found, pairing)
-            rows.append((*who, *(amount(means[number]) for number in shown)))
-    columns = (
-        *text_columns("contestant", "against"), *number_columns(*(f"{n + 1}" for n in shown))
-    )  # fmt: skip
+            rows += [(*who, str(number + 1), amount(means[number])) for number in shown]
+    columns = *text_columns("contestant", "against"), *number_columns("episode", "mean")
     return Table(columns, rows, f"Mean {found.options.utility} by episode of a lineage")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import threading
 from pathlib import Path
 from typing import Any
@@ -363,7 +364,12 @@ def test_memory_is_carried(tmp_path: Path) -> None:
     mean = found.earned(pairing)
     assert mean is not None
     assert (mean.value, mean.rows) == (pytest.approx(2 / 3), 3)
-    assert "by episode" in shown(found)
+    told = shown(found).partition("by episode")[2].partition("\n\n")[0]
+    assert re.findall(r"(\d+)  (\d\.\d+) ±0", told) == [
+        ("1", "0.000"),
+        ("2", "1.000"),
+        ("3", "1.000"),
+    ]
     lines = [line for path in kept.iterdir() for line in path.read_text("utf-8").splitlines()]
     episodes = [json.loads(line) for line in lines]
     left = [episode["steps"][-1] for episode in episodes]
