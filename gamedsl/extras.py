@@ -17,9 +17,17 @@ from urllib.request import url2pathname
 PACKAGE = "gamedsl"
 
 
-def missing(library: str, extra: str) -> ImportError:
+class LibraryMissing(ImportError):
+    """A library that an extra installs is absent: what is wrong, and the command that helps."""
+
+    def __init__(self, fact: str, fix: str) -> None:
+        super().__init__(f"{fact}; fix: {fix}")
+        self.fact, self.fix = fact, fix
+
+
+def missing(library: str, extra: str) -> LibraryMissing:
     """Returns the error to raise when a library of an extra is not installed."""
-    return ImportError(f"{library} is not installed; fix: {install_command(extra)}")
+    return LibraryMissing(f"{library} is not installed", install_command(extra))
 
 
 class Requirement(NamedTuple):

@@ -2,24 +2,38 @@
 
 Each run has a folder of its own in the sweep's, named after what it varies. So a sweep goes on by
 the same request: runs that ended stay, one that was stopped goes on from its checkpoint, and more
-values or seeds add runs.
+values or seeds add runs. The order of settings does not matter.
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from gamedsl.api.training_job import Listener, TrainingJob, new_job, resumed_job, run_job
+from gamedsl.api.training_job import (
+    Listener,
+    TrainingJob,
+    may_change,
+    new_job,
+    resumed_job,
+    run_job,
+)
+from gamedsl.diagnostics import Diagnostic
+from gamedsl.errors import UserError
+from gamedsl.policies.budget import BudgetSpent
 from gamedsl.recipe.resolve import override, parse_overrides
-from gamedsl.runs.saved import INFO, open_saved
+from gamedsl.runs.errors import RunDamaged
+from gamedsl.runs.saved import INFO, METRICS, open_saved
 from gamedsl.storage.reader import read_text
 from gamedsl.storage.writer import write_text
 from gamedsl.tables.model import Table, number_columns, text_columns
@@ -30,6 +44,11 @@ NOTE = "sweep.json"
 """The file that says what all runs of a sweep have in common."""
 LIMIT = 2**20
 """Bytes of that file."""
+MOST_RUNS = 10_000
+MOST_STOPS = 5
+"""Times that a run's process on a cluster may end, and be told to, before the run has ended."""
+LONGEST_NAME = 120
+"""Letters of a run's folder; a longer name ends in its hash."""
 CONFIDENCE = 0.95
 MOST_ROLES = 4
 """Roles up to which the table has a column of rewards for each."""
@@ -50,6 +69,11 @@ class SweepRun:
     folder: Path
     addresses: tuple[str, ...] = ()
     calls: tuple[str, ...] = ()
+
+    @property
+    def changeable(self) -> list[str]:
+        """The settings of which a run that goes on may have other values than before."""
+        return [text for text in self.settings if _may_differ(text)]
 
     @property
     def name(self) -> str:
@@ -73,18 +97,11 @@ class Sweep:
     folder: Path
     runs: tuple[SweepRun, ...]
 
-    def prepare(self) -> None:
-        """Checks all requests before anything is trained, and notes what the runs share. Raises
-        CompileError, and TrainError where the folder is that of another sweep."""
-        first = self.runs[0]
-        checked: set[tuple[str, ...]] = set()
-        for run in self.runs:
-            if run.settings not in checked:
-                checked.add(run.settings)
-                job_of(run, new=True)
-        shared = [text for text in first.settings if text not in first.varied]
-        note = {"file": first.file, "params": dict(first.params), "settings": shared}
-        text = json.dumps(note, indent=2) + "\n"
+    def prepare(self, told: Callable[[Sequence[Diagnostic]], None] = lambda found: None) -> None:
+        """Checks all requests before anything is trained, and notes what the runs share. `told`
+        hears of each problem once. Raises CompileError, ModelError for a model that is nowhere, and
+        TrainError where the folder is that of another sweep."""
+        text = json.dumps(self._checked(told), indent=2, sort_keys=True) + "\n"
         path = self.folder / NOTE
         if not path.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
@@ -99,6 +116,25 @@ class Sweep:
                 "choose another folder (--out), or ask for the same settings",
             )
 
+    def _checked(self, told: Callable[[Sequence[Diagnostic]], None]) -> dict[str, Any]:
+        """Returns what the runs share."""
+        heard: set[tuple[str, str, str]] = set()
+
+        def hear(found: Sequence[Diagnostic]) -> None:
+            new = {(one.code, one.message, str(one.span)): one for one in found}
+            told([one for key, one in new.items() if key not in heard])
+            heard.update(new)
+
+        first = self.runs[0]
+        requests = {run.settings: run for run in self.runs}
+        jobs = [job_of(run, new=True, listener=Listener(hear)) for run in requests.values()]
+        for name in {name for job in jobs for name in job.recipe.language_models}:
+            _require_model(name)
+        fixed = (text for text in first.settings if not _may_differ(text))
+        shared = sorted(text for text in fixed if text not in first.varied)
+        game, params = jobs[0].game, dict(first.params)
+        return {"game": game.name, "hash": game.hash, "params": params, "settings": shared}
+
     def groups(self) -> Iterator[tuple[str, list[SweepRun]]]:
         """Yields the runs that differ in nothing but the seed, with the settings that they have."""
         found: dict[tuple[str, ...], list[SweepRun]] = {}
@@ -112,25 +148,68 @@ def sweep_of(
     file: str, params: Mapping[str, Any], settings: Sequence[str], seeds: Sequence[int],
     folder: Path, *, addresses: Sequence[str] = (), calls: Sequence[str] = (),
 ) -> Sweep:  # fmt: skip
-    """Returns the sweep over all values of `settings`, texts such as `lr=1e-4,3e-4`. Raises
-    ValueError for texts of another form."""
-    choices = [[f"{key}={value}" for value in values] for key, values in map(_values, settings)]
-    parse_overrides(text for texts in choices for text in texts)
+    """Returns the sweep over all values of `settings`, texts such as `lr=1e-4,3e-4`. The endpoints
+    that these name may be called, as may those of `addresses`. Raises ValueError for texts of
+    another form, a key or seed that is named twice, and more than `MOST_RUNS` runs."""
+    from gamedsl.players.endpoint import addresses_in
+
+    given = sorted(map(_values, settings))
+    _require_once(key for key, _ in given)
+    choices = [[f"{key}={value}" for value in values] for key, values in given]
+    texts = [text for texts in choices for text in texts]
+    parse_overrides(texts)
     if len(set(seeds)) < len(seeds):
         raise ValueError("a seed is named twice in --seeds")
+    many = math.prod(map(len, choices)) * len(seeds)
+    if many > MOST_RUNS:
+        raise ValueError(f"these are {many:,} runs, more than {MOST_RUNS:,}")
+    allowed = tuple(sorted({*addresses, *addresses_in(texts)}))
     place = str(Path(file).resolve()) if Path(file).exists() else file
     runs = []
     for chosen in product(*choices):
         varied = tuple(text for text, texts in zip(chosen, choices, strict=True) if len(texts) > 1)
         for seed in seeds:
-            name = "-".join([*varied, f"seed-{seed}"])
-            slug = re.sub(r"[^\w.+-]+", "-", name)
+            slug = _slug("-".join([*varied, f"seed-{seed}"]))
             runs.append(SweepRun(
-                place, params, chosen, varied, seed, folder / slug, tuple(addresses), tuple(calls)
+                place, params, chosen, varied, seed, folder / slug, allowed, tuple(calls)
             ))  # fmt: skip
     if len({run.folder for run in runs}) < len(runs):
         raise ValueError("a value is named twice, or two values differ in signs alone")
     return Sweep(folder, tuple(runs))
+
+
+def _slug(name: str) -> str:
+    """Returns a folder's name."""
+    slug = re.sub(r"[^\w.+-]+", "-", name)
+    if len(slug) <= LONGEST_NAME:
+        return slug
+    return f"{slug[: LONGEST_NAME - 9]}-{sha256(name.encode()).hexdigest()[:8]}"
+
+
+def _require_once(keys: Iterable[str]) -> None:
+    """Raises ValueError for a setting that is named twice, and for the seed."""
+    for key, times in Counter(keys).items():
+        if key == "seed":
+            raise ValueError("seeds are named by `--seeds`, such as --seeds 0,1,2")
+        if times > 1:
+            raise ValueError(f"`{key}` is named twice in --set; write {key}=A,B for its values")
+
+
+def _require_model(name: str) -> None:
+    """Raises ModelError for a language model that is nowhere to be found."""
+    from gamedsl.policies.names import EMBEDDED
+
+    if name not in EMBEDDED:
+        from gamedsl.policies.models import locate
+
+        locate(name)
+
+
+def _may_differ(text: str) -> bool:
+    """Whether runs of one sweep may have a setting at several values, since no numbers depend on
+    it. The number of steps is not among these: the table compares last steps."""
+    key = text.partition("=")[0].strip()
+    return key != "steps" and may_change(key)
 
 
 def _values(text: str) -> tuple[str, list[str]]:
@@ -155,7 +234,7 @@ def _values(text: str) -> tuple[str, list[str]]:
     return key.strip(), [value.strip() for value in values]
 
 
-def job_of(run: SweepRun, *, new: bool) -> TrainingJob:
+def job_of(run: SweepRun, *, new: bool, listener: Listener | None = None) -> TrainingJob:
     """Returns the job of a run: a new one, or that of its folder, as far as it came. Raises
     CompileError, TrainError and RunDamaged."""
     from gamedsl.calls.files import allow_calls, allowed_calls
@@ -165,60 +244,102 @@ def job_of(run: SweepRun, *, new: bool) -> TrainingJob:
         if file not in known:
             allow_calls(file)
     if not new:
-        return resumed_job(run.folder, addresses=run.addresses)
+        more = parse_overrides(run.changeable)
+        return resumed_job(run.folder, more=more, addresses=run.addresses)
     settings = [*parse_overrides(run.settings), override("seed", run.seed)]
-    return new_job(run.file, run.params, settings, addresses=run.addresses)
+    return new_job(run.file, run.params, settings, addresses=run.addresses, listener=listener)
 
 
-def train_run(run: SweepRun) -> bool:
-    """Trains a run to its end; returns False where a signal stopped it. Raises as `run_job`."""
+@dataclass(frozen=True)
+class Stop:
+    """Where a sweep stopped before its end: the run that was under way, and the budget of endpoints
+    that it had used up; None where a signal stopped it."""
+
+    run: SweepRun
+    spent: BudgetSpent | None
+
+
+def train_run(run: SweepRun) -> Stop | None:
+    """Trains a run to its end, and returns where it stopped before. Raises as `run_job`."""
     if run.ended:
-        return True
+        return None
     if not run.begun and run.folder.exists():
-        shutil.rmtree(run.folder)  # it was stopped as it began
+        _clear(run.folder)
     job = job_of(run, new=not run.begun)
-    return run_job(job, lambda *given: [], out=run.folder, listener=Listener()).outcome.finished
+    outcome = run_job(job, lambda *given: [], out=run.folder, listener=Listener()).outcome
+    return None if outcome.finished else Stop(run, outcome.spent)
 
 
-def train_all(sweep: Sweep, told: Told) -> bool:
-    """Trains all runs, one after another; returns False where a signal stopped it."""
+def _clear(folder: Path) -> None:
+    """Removes the folder of a run that was stopped as it began. Raises RunDamaged for one that has
+    learned something."""
+    if (folder / METRICS).exists() or any((folder / "checkpoints").glob("step-*")):
+        raise RunDamaged(f"`{folder}` has lost its {INFO}", "put it back, or remove the folder")
+    shutil.rmtree(folder)
+
+
+def train_all(sweep: Sweep, told: Told) -> Stop | None:
+    """Trains all runs, one after another, and returns where it stopped before the end."""
     for at, run in enumerate(sweep.runs, 1):
         before = run.ended
-        if not train_run(run):
-            return False
+        stopped = train_run(run)
+        if stopped is not None:
+            return stopped
         told(f"{at}/{len(sweep.runs)}  {run.name}{'  (was done)' if before else ''}")
-    return True
+    return None
 
 
-def train_on_ray(sweep: Sweep, address: str | None, told: Told) -> bool:
-    """Trains all runs on a Ray cluster, as many at once as it has GPUs, or cores. A run whose
-    machine is lost goes on elsewhere. All machines must see the folder. Raises ModelError, and
-    TrainError for a run that failed."""
+def train_on_ray(sweep: Sweep, address: str | None, told: Told) -> Stop | None:
+    """Trains all runs on a Ray cluster, as many at once as it has GPUs, or cores, and returns where
+    a budget was spent. A run whose machine is lost, or whose process is told to end, goes on
+    elsewhere. All machines must see the folder. Raises ModelError, and TrainError for a run that
+    failed."""
     from gamedsl.policies.cluster import InFolder, connected
 
     ray = connected(address)
     gpus = 1 if ray.cluster_resources().get("GPU") else 0
     trained = InFolder.this(train_run)
-    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=-1)(lambda run: trained(run))
+    task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=MOST_STOPS)(lambda run: trained(run))
     asked = {task.remote(run): run for run in sweep.runs}
-    for done in range(1, len(asked) + 1):
-        ready, _ = ray.wait(list(asked), num_returns=1)
-        run = asked.pop(ready[0])
-        try:
-            ray.get(ready[0])
-        except ray.exceptions.RayTaskError as error:
-            for other in asked:
-                ray.cancel(other)
-            raise TrainError(
-                f"the run {run.name} failed: {error.cause}", "see its folder"
-            ) from error
-        if not run.begun:
-            raise TrainError(
-                f"the run {run.name} ended on another machine, and `{run.folder}` is not here",
-                "all machines must see the sweep's folder: name a shared one with --out",
-            )
-        told(f"{done}/{len(sweep.runs)}  {run.name}")
-    return True
+    stops, done = Counter[str](), 0
+    try:
+        while asked:
+            ready, _ = ray.wait(list(asked), num_returns=1)
+            run = asked.pop(ready[0])
+            stopped = _result(ray, ready[0], run)
+            if stopped is None:
+                done += 1
+                told(f"{done}/{len(sweep.runs)}  {run.name}")
+            elif stopped.spent is not None or stops[run.name] == MOST_STOPS:
+                return stopped
+            else:
+                stops[run.name] += 1
+                asked[task.remote(run)] = run
+    finally:
+        for other in asked:
+            ray.cancel(other)
+    return None
+
+
+def _result(ray: Any, reference: Any, run: SweepRun) -> Stop | None:
+    """Returns where a run on a cluster stopped before its end. Raises TrainError where it
+    failed."""
+    try:
+        stopped: Stop | None = ray.get(reference)
+    except ray.exceptions.RayError as error:
+        cause = getattr(error, "cause", None)
+        if isinstance(cause, UserError):
+            raise TrainError(f"the run {run.name} failed: {cause.fact}", cause.fix) from error
+        reason = str(cause or error).strip().splitlines()[-1]
+        raise TrainError(
+            f"the run {run.name} failed: {reason}", "see its folder, and Ray's logs"
+        ) from error
+    if not run.begun:
+        raise TrainError(
+            f"the run {run.name} ended on another machine, and `{run.folder}` is not here",
+            "all machines must see the sweep's folder: name a shared one with --out",
+        )
+    return stopped
 
 
 @dataclass(frozen=True)

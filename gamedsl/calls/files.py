@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from gamedsl.calls import registry
 from gamedsl.storage.reader import FileRefused, read_bytes
@@ -28,6 +29,9 @@ class CallFileError(ValueError):
     def __init__(self, fact: str, fix: str) -> None:
         super().__init__(fact)
         self.fact, self.fix = fact, fix
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return CallFileError, (self.fact, self.fix)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """`gamedsl sweep`: trains a game with each value of some settings and each seed.
 
-Exit codes: 0 all runs ended, 1 problems in the game or a setting, 2 usage or something missing, 130
-stopped by a signal, with everything saved.
+Exit codes: 0 all runs ended, 1 problems in the game or a setting, or a budget is spent, 2 usage or
+something missing, 130 stopped by a signal, with everything saved.
 """
 
 from __future__ import annotations
@@ -16,13 +16,16 @@ from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_pa
 from gamedsl.commands._arguments import cluster
 
 if TYPE_CHECKING:
-    from gamedsl.api.sweep import Sweep
+    from collections.abc import Sequence
+
+    from gamedsl.api.sweep import Stop, Sweep
+    from gamedsl.diagnostics import Diagnostic
 
 HELP = (
     "Train a game with each value of some settings and each seed. The same command goes on with a"
     " sweep that was stopped; more values and seeds add runs."
 )
-MOST_RUNS = 10_000
+MOST_SEEDS = 10_000
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -85,20 +88,37 @@ def _run(args: argparse.Namespace) -> int:
         args.file, read_params(args.param), args.settings, _seeds(args.seeds), folder,
         addresses=args.addresses, calls=[str(one.path) for one in allowed_calls()],
     )  # fmt: skip
-    if len(sweep.runs) > MOST_RUNS:
-        raise ValueError(f"these are {len(sweep.runs):,} runs, more than {MOST_RUNS:,}")
     if args.dry_run:
         _list(sweep)
         return CLEAN
-    sweep.prepare()
-    trained = train_all(sweep, _say) if args.cluster is None else train_on_ray(sweep, address, _say)
+    sweep.prepare(_print_warnings)
+    stopped = train_all(sweep, _say) if args.cluster is None else train_on_ray(sweep, address, _say)
     table = rendered(table_lines(results(sweep)), colour=use_colour(sys.stdout))
     print(f"\n{table}\n\nmeans over seeds, with 95% intervals by Student's t")
-    if not trained:
-        print("stopped; everything is saved, and the same command goes on")
-        return INTERRUPTED
+    if stopped is not None:
+        return _stopped(stopped)
     print(f"page: {write_comparison([one.folder for one in sweep.runs], folder / 'sweep.html')}")
     return CLEAN
+
+
+def _stopped(stop: Stop) -> int:
+    """Says how a sweep goes on that stopped before its end."""
+    if stop.spent is None:
+        print("stopped; everything is saved, and the same command goes on")
+        return INTERRUPTED
+    more = f"--set budget.{stop.spent.what}={2 * stop.spent.most}"
+    print(f"stopped in {stop.run.name}: {stop.spent.fact}; everything is saved")
+    print(f"go on with the same command and {more}, which each run may use up")
+    return PROBLEMS
+
+
+def _print_warnings(found: Sequence[Diagnostic]) -> None:
+    """Prints what does not end the sweep; errors are raised."""
+    from gamedsl.diagnostics.render import render
+
+    warnings = [one for one in found if one.severity != "error"]
+    if warnings:
+        print(render(warnings, "pretty", use_colour(sys.stderr)), file=sys.stderr)
 
 
 def _list(sweep: Sweep) -> None:
@@ -115,7 +135,7 @@ def _seeds(text: str) -> list[int]:
     found: list[int] = []
     for part in text.split(","):
         read = re.fullmatch(r"\s*(\d{1,9})(?:\.\.(\d{1,9}))?\s*", part)
-        if read is None or (read[2] and int(read[2]) - int(read[1]) not in range(MOST_RUNS)):
+        if read is None or (read[2] and int(read[2]) - int(read[1]) not in range(MOST_SEEDS)):
             raise ValueError(f"`--seeds {text}` is not of the form 0,1,2 or 0..9")
         found += range(int(read[1]), int(read[2] or read[1]) + 1)
     return found

@@ -56,6 +56,9 @@ class EvaluationError(Exception):
         self.span: Span = expr.span
         super().__init__(f"{expr.span}: {message}")
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.expr)
+
 
 class TooMuchWorkError(EvaluationError):
     """An expression takes more than `MAX_WORK` steps, and is given up."""

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from gamedsl.extras import install_command
+from gamedsl.extras import LibraryMissing, install_command
 from gamedsl.players.base import (
     Answered,
     Dice,
@@ -270,6 +270,8 @@ def load_policy(
                 policy.load_adapter(name, state)
             else:
                 policy.load_adapter_state(name, state)
+    except LibraryMissing as error:
+        raise PlayerError(error.fact, error.fix) from error
     except ImportError as error:
         raise PlayerError(
             f"a model needs {error.name}, not installed here", install_command("train")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import os
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from gamedsl.policies.errors import ModelError
 T = TypeVar("T")
 
 LOSSES = 5
-"""Workers that may end one after the other without a reply between."""
+"""Workers that may end over the same piece of work, or one after the other as they start."""
 LONGEST_START = 600.0
 """Seconds that the first of some workers may take to start."""
 LONGEST_WAIT = 60.0
@@ -32,10 +33,10 @@ POLL = 1.0
 
 
 def require_few(losses: int) -> None:
-    """Raises ModelError where workers keep ending."""
+    """Raises ModelError where workers keep ending over the same."""
     if losses > LOSSES:
         raise ModelError(
-            f"workers ended {losses} times without a reply",
+            f"workers ended {losses} times over the same work, without a result",
             "see Ray's logs; a model may need more memory than a worker has",
         )
 
@@ -180,6 +181,11 @@ class Workers:
         except self._ray.exceptions.RayActorError as error:
             if self.closed:
                 raise ModelError("workers were closed", "start the run again") from error
+            if getattr(error, "actor_init_failed", False):  # any other would fail in the same way
+                reason = str(error).strip().splitlines()[-1]
+                raise ModelError(
+                    f"a worker cannot start: {reason}", "see Ray's log of it"
+                ) from error
             if asked.birth == self.births[worker]:
                 self._make(worker)
                 self.lost += 1
@@ -232,7 +238,8 @@ class WorkQueue(Generic[T]):
         self._number: dict[int, int] = {}
         """The pieces that workers do, by worker."""
         self._found: dict[int, T] = {}
-        self._losses = 0
+        self._losses = Counter[int]()
+        """The workers that ended over a piece."""
 
     def result(self, number: int) -> T:
         """Waits for a result, which is given once. Raises ModelError where workers keep ending, and
@@ -242,11 +249,11 @@ class WorkQueue(Generic[T]):
             for worker, found in self._workers.wait(self._asked).items():
                 del self._asked[worker]
                 if found is None:
-                    self._losses += 1
-                    require_few(self._losses)
-                    self._waiting.append(self._number[worker])
+                    piece = self._number[worker]
+                    self._losses[piece] += 1
+                    require_few(self._losses[piece])
+                    self._waiting.append(piece)
                 else:
-                    self._losses = 0
                     self._check(worker, found)
                     self._found[self._number[worker]] = found
         return self._found.pop(number)

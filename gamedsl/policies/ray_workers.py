@@ -12,6 +12,7 @@ asked of another one, and no game is lost or counted twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
@@ -273,7 +274,9 @@ class _Session:
         """What workers are doing."""
         self._births: dict[int, int] = {}
         """The births of workers that have requests of this session."""
-        self._count = self._losses = 0
+        self._count = 0
+        self._losses = Counter[int]()
+        """The workers that ended over a request."""
 
     @property
     def under_way(self) -> bool:
@@ -302,7 +305,6 @@ class _Session:
                 self._lose(worker)
                 continue
             self._sent.check(worker, written)
-            self._losses = 0
             ended += [pair for pair in written.replies if pair[0] in self._open]
         for number, _ in ended:
             del self._open[number]
@@ -334,11 +336,11 @@ class _Session:
     def _lose(self, worker: int) -> None:
         """Asks others for what a worker owed that has ended; it is started again meanwhile. Raises
         ModelError where workers keep ending."""
-        self._losses += 1
-        require_few(self._losses)
         owed = [(n, request) for n, (request, at) in self._open.items() if at == worker]
         for number, _ in owed:
             del self._open[number]
+            self._losses[number] += 1
+            require_few(self._losses[number])
         self._new.pop(worker, None)
         self._births.pop(worker, None)
         self._place(owed, absent=worker)

@@ -328,8 +328,8 @@ def require(names: Sequence[str]) -> None:
             raise TrainError(f"there is no tracker `{name}`", f"--log takes {', '.join(TRACKERS)}")
         package, _ = TRACKERS[name]
         if find_spec(package) is None:
-            message, _, fix = str(missing(package, "trackers")).partition("; fix: ")
-            raise TrainError(message, fix)
+            absent = missing(package, "trackers")
+            raise TrainError(absent.fact, absent.fix)
 
 
 def tracker(name: str, run: RunFolder, notify: Callable[[str], None]) -> Guarded:

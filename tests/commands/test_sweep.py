@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 from statistics import fmean, stdev
+from typing import Any
 
 import pytest
 from scipy.stats import t
 
 from gamedsl.api import sweep as sweeps
-from gamedsl.api.sweep import Mean, results, sweep_of, train_all, train_run
+from gamedsl.api.sweep import Mean, Stop, results, sweep_of, train_all, train_run
 from gamedsl.cli import main
 from gamedsl.policies.cluster import connected
 from gamedsl.runs.saved import open_saved
 from gamedsl.training.interrupt import Interrupt
+from tests.evaluate.serving import Reply, options_in, serving
 from tests.train.conftest import DILEMMA
 from tests.train.test_ray import NEEDS_RAY
 
@@ -49,9 +52,10 @@ def test_a_stopped_sweep_goes_on(
 ) -> None:
     trained: list[str] = []
 
-    def stopped(run: sweeps.SweepRun) -> bool:
+    def stopped(run: sweeps.SweepRun) -> Stop | None:
         trained.append(run.name)
-        return train_run(run) and len(trained) < 2
+        train_run(run)
+        return Stop(run, None) if len(trained) == 2 else None
 
     arguments = ("--seeds", "0,1,2", "--out", "grid")
     with monkeypatch.context() as patch:
@@ -75,10 +79,12 @@ def test_a_stopped_run_goes_on(game_file: str, monkeypatch: pytest.MonkeyPatch) 
     found = sweep_of(game_file, {}, settings, [0, 1], Path("grid"))
     with monkeypatch.context() as patch:
         patch.setattr(Interrupt, "asked", property(lambda self: True))
-        assert not train_all(found, print)
+        stopped = train_all(found, print)
+    assert stopped is not None
+    assert stopped.run == found.runs[0]
     assert [run.begun for run in found.runs] == [True, False]
     assert not found.runs[0].ended
-    assert train_all(found, print)
+    assert train_all(found, print) is None
     assert all(run.ended for run in found.runs)
 
 
@@ -90,6 +96,65 @@ def test_another_sweep_is_refused(game_file: str, capsys: pytest.CaptureFixture[
     Path("full/file").touch()
     assert _sweep("--out", "full") == 2
     assert "not empty" in capsys.readouterr().err
+
+
+def test_order_of_settings_does_not_matter(
+    game_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [("--set", "lr=0.1,0.2"), ("--set", "lora.rank=4,8"), ("--set", "max_change=1")]
+    assert _sweep(*chain(*given), "--out", "grid") == 0
+    assert _sweep(*chain(*reversed(given)), "--out", "grid") == 0
+    assert capsys.readouterr().out.count("(was done)") == 4
+
+
+def test_a_game_that_has_changed_is_another_sweep(
+    game_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Runs that ended would otherwise be averaged with runs of another game."""
+    assert _sweep("--out", "grid") == 0
+    Path(game_file).write_text(DILEMMA.replace("5, 0 ", "50, 0"), encoding="utf-8")
+    assert _sweep("--seeds", "0,1", "--out", "grid") == 2
+    assert "another game" in capsys.readouterr().err
+
+
+def test_warnings_are_told_once(game_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """Values that nothing reads would be compared in vain."""
+    assert _sweep("--set", "critic.gae_lambda=0.5,0.9", "--seeds", "0,1", "--out", "grid") == 0
+    assert capsys.readouterr().err.count("GD0716") == 1
+
+
+def test_a_spent_budget_says_how_to_go_on(
+    game_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def answer(number: int, body: dict[str, Any]) -> Reply:
+        return Reply(options_in(body)[0])
+
+    with serving(answer) as served:
+        partner = ("--set", f"roles.column.player=endpoint:{served.url}#m", "--out", "grid")
+        assert _sweep(*partner, "--set", "budget.calls=10") == 1
+        out = capsys.readouterr().out
+        assert "stopped in seed=0: the budget of 10 calls" in out
+        assert "--set budget.calls=20" in out
+        assert _sweep(*partner, "--set", "budget.calls=1000") == 0
+
+
+def test_a_run_that_has_learned_is_not_removed(
+    game_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _sweep("--out", "grid") == 0
+    Path("grid/seed-0/run.json").unlink()
+    assert _sweep("--out", "grid") == 2
+    assert "has lost its run.json" in capsys.readouterr().err
+    assert Path("grid/seed-0/metrics.jsonl").exists()
+
+
+def test_long_names_end_in_a_hash(game_file: str) -> None:
+    weights = [f"opponents={{self: {share}, random: {1 - share}}}" for share in (0.25, 0.5)]
+    many = [f"{text},{text.replace('self', 'random', 1)}" for text in weights[:1]]
+    found = sweep_of(game_file, {}, [*many, f"model={'a' * 200},{'a' * 199}b"], [0], Path("grid"))
+    names = {run.folder.name for run in found.runs}
+    assert len(names) == 4
+    assert max(map(len, names)) <= sweeps.LONGEST_NAME
 
 
 def test_problems_come_before_training(game_file: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,6 +170,10 @@ def test_problems_come_before_training(game_file: str, capsys: pytest.CaptureFix
         (("--seeds", "1,0..2"), "named twice"),
         (("--set", "lr"), "--set lr"),
         (("--set", "lr=0.1,0.1"), "named twice"),
+        (("--set", "lr=0.1", "--set", "lr=0.2"), "write lr=A,B"),
+        (("--set", "seed=1,2"), "`--seeds`"),
+        (("--set", "lr=" + ",".join(map(str, range(1, 102))), "--seeds", "0..99"), "10,100 runs"),
+        (("--set", "roles.row.model=tiny,tinny"), "no model is called `tinny`"),
         (("--cluster", "moon"), "argument --cluster: `moon` is neither"),
     ],
 )
@@ -135,7 +204,7 @@ def test_interval_is_students() -> None:
 def test_table_counts_runs_that_ended(game_file: str) -> None:
     settings = ["model=tabular", "steps=1", "games=8", "lr=0.1,0.2"]
     found = sweep_of(game_file, {}, settings, [0, 1], Path("grid"))
-    assert train_run(found.runs[0])
+    assert train_run(found.runs[0]) is None
     table = results(found)
     assert [row[:2] for row in table.rows] == [("lr=0.1", "1 of 2"), ("lr=0.2", "0 of 2")]
     assert table.rows[1][2:] == ("",) * (len(table.columns) - 2)
@@ -176,3 +245,19 @@ class TestCluster:
         rows = [line for line in here.splitlines() if "2 of 2" in line]
         assert rows
         assert set(rows) <= set(capsys.readouterr().out.splitlines())
+
+    def test_a_run_that_fails_says_why(
+        self, game_file: str, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        import ray
+
+        assert _sweep("--out", "grid") == 0
+        Path("grid/seed-0/metrics.jsonl").write_text("{", encoding="utf-8")
+        capsys.readouterr()
+        try:
+            assert _sweep("--seeds", "0", "--out", "grid", "--cluster", "ray") == 2
+        finally:
+            ray.shutdown()
+        told = capsys.readouterr().err
+        assert "the run seed=0 failed: " in told
+        assert "metrics.jsonl" in told

@@ -9,7 +9,10 @@ import yaml
 
 import gamedsl
 from gamedsl.cli import main
+from gamedsl.extras import install_command, missing
 from gamedsl.players import PlayerError, open_player, play
+from gamedsl.players.model import load_policy
+from gamedsl.policies.factory import PolicyOptions
 from tests.train.conftest import DILEMMA
 
 SETTINGS = ("model=tabular", "adapters=per_role", "start.row.defect=0.9", "steps=2",
@@ -123,3 +126,15 @@ def test_a_model_as_it_comes(dilemma) -> None:
     assert all(0 < p < 1 for p in found.values())
     assert found == odds(open_player("model:tiny", dilemma, seed=1), dilemma, run_seed=9)
     assert found != odds(open_player("model:tiny", dilemma, seed=2), dilemma)
+
+
+def test_the_extra_that_a_model_lacks_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run with `quantize: nf4` needs another extra than models do."""
+
+    def refuse(*given: object, **more: object) -> None:
+        raise missing("bitsandbytes", "quantized")
+
+    monkeypatch.setattr("gamedsl.players.model.open_policy", refuse)
+    with pytest.raises(PlayerError, match="bitsandbytes is not installed") as caught:
+        load_policy({"player": "tiny"}, PolicyOptions())
+    assert caught.value.help == install_command("quantized")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 import random
@@ -9,6 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from gamedsl.policies import cluster
 from gamedsl.policies.cluster import Workers, connected
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Writing
-from gamedsl.policies.ray_workers import RayPolicy
+from gamedsl.policies.ray_workers import RayPolicy, Writer
 from gamedsl.runtime import Game
 from gamedsl.training.engine import close
 from gamedsl.training.loop import train
@@ -198,6 +200,13 @@ class TestCluster:
         finally:
             close(policy)
             ray.kill(other)
+
+    def test_workers_that_cannot_start_say_why_at_once(self) -> None:
+        lacking = partial(importlib.import_module, "no_such_library")
+        workers = Workers(lacking, Writer, address=None, count=1)
+        with pytest.raises(ModelError, match=r"a worker cannot start: .*no_such_library"):
+            workers.started()
+        workers.close()
 
     @pytest.mark.parametrize(
         ("text", "given"),

@@ -1,0 +1,116 @@
+"""What is sent to the processes of a cluster and what comes back: folders, work and errors."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gamedsl
+from gamedsl.calls.files import CallFileError
+from gamedsl.compiler import compile_game
+from gamedsl.diagnostics import CompileError
+from gamedsl.errors import UserError
+from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.policies.budget import BudgetSpent, Interrupted
+from gamedsl.policies.cluster import LOSSES, InFolder, WorkQueue
+from gamedsl.policies.errors import ModelError
+from gamedsl.runs.errors import FileDamaged
+from gamedsl.training.errors import TrainError
+from tests.train.local_workers import LocalWorkers
+from tests.writing import write
+
+
+def _read(name: str) -> str:
+    return Path(name).read_text(encoding="utf-8")
+
+
+def test_relative_paths_mean_what_they_mean_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "players.py").write_text("named by its path", encoding="utf-8")
+    monkeypatch.chdir(tmp_path / "here")
+    sent = pickle.dumps(InFolder.this(_read))
+    monkeypatch.chdir(tmp_path)
+    assert pickle.loads(sent)("players.py") == "named by its path"
+
+
+def test_machine_without_the_folder_stays_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("own.txt").write_text("own", encoding="utf-8")
+    assert InFolder(_read, str(tmp_path / "absent"))("own.txt") == "own"
+
+
+class _Doubling:
+    """Work whose result is twice what is given."""
+
+    def __init__(self, opening: Any) -> None:
+        pass
+
+    def twice(self, number: int) -> int:
+        return 2 * number
+
+
+class _Machine(LocalWorkers):
+    """Workers that all end at once, each with what it does, so many times."""
+
+    def __init__(self, count: int, times: int) -> None:
+        super().__init__(count, opening=lambda: None, kind=_Doubling)
+        self._times = times
+
+    def wait(self, asked: Mapping[int, Any]) -> dict[int, Any]:
+        if self._times:
+            self._times -= 1
+            return dict.fromkeys(asked)
+        return super().wait(asked)
+
+
+def test_machine_that_is_lost_with_many_workers_loses_nothing() -> None:
+    given = {number: (number,) for number in range(20)}
+    queue = WorkQueue[int](_Machine(2 * LOSSES, LOSSES), "twice", given)
+    assert [queue.result(number) for number in given] == [2 * number for number in given]
+
+
+def test_work_that_ends_every_worker_ends_the_run() -> None:
+    queue = WorkQueue[int](_Machine(2 * LOSSES, LOSSES + 1), "twice", {0: (0,)})
+    with pytest.raises(ModelError, match="over the same work"):
+        queue.result(0)
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ModelError("a fact", "a fix"),
+        TrainError("a fact", "a fix"),
+        BudgetSpent("calls", 10, "endpoints", "allow more with `budget.{}`"),
+        Interrupted(),
+        FileDamaged(Path("run.json"), "it ends early"),
+    ],
+)
+def test_errors_are_sent_whole(error: UserError) -> None:
+    there = pickle.loads(pickle.dumps(error))
+    assert type(there) is type(error)
+    assert str(there) == str(error)
+    assert vars(there) == vars(error)
+
+
+def test_diagnostics_are_sent_whole(tmp_path: Path) -> None:
+    with pytest.raises(CompileError) as caught:
+        compile_game(write(tmp_path, "game: g\nrolls: [a]\n"))
+    there = pickle.loads(pickle.dumps(caught.value))
+    assert str(there) == str(caught.value)
+    assert repr(there.diagnostics) == repr(caught.value.diagnostics)
+
+
+def test_failures_of_rules_and_of_files_of_functions_are_sent_whole() -> None:
+    expr = dict(gamedsl.load("kuhn_poker").ir.payoffs)["first"]
+    failure = pickle.loads(pickle.dumps(EvaluationError("it has no value", expr)))
+    assert (failure.message, str(failure.span)) == ("it has no value", str(expr.span))
+    refused = pickle.loads(pickle.dumps(CallFileError("no such file", "name another")))
+    assert (refused.fact, refused.fix) == ("no such file", "name another")
