@@ -2,11 +2,15 @@
 
     python benchmarks/debate.py --out benchmarks/results/debate-0.json
     python benchmarks/debate.py --seed 1 --run runs/debate-1 --out benchmarks/results/debate-1.json
+    python benchmarks/debate.py --judged --run runs/debate-judged --episodes 200 \\
+        --out benchmarks/results/debate_judged-0.json
 
 Trains both sides of `debate_by_rule`, an adapter each, as the game's recipe says (or goes on with
 the run of `--run`), and plays the topics that the game holds out with the adapters as they were
 before the first step and after the last, on common seeds. A tie is half a win. Episodes on one
-topic are alike, so the interval is over the topics: 95%, t, of their means.
+topic are alike, so the interval is over the topics: 95%, t, of their means. With `--judged` it is
+`debate_judged`: the judges are two seats of a language model, who learn too and read the sides in
+both orders. All imitate debates between players of `benchmarks/experts.py` first.
 """
 
 from __future__ import annotations
@@ -23,6 +27,7 @@ import numpy as np
 import torch
 import yaml
 from shared import command, keep, machine
+from train_queue import play_expert
 
 import gamedsl
 from gamedsl.diagnostics import Problems
@@ -38,17 +43,24 @@ from gamedsl.training.seats import assign_seats
 from gamedsl.training.sessions import Sessions, writer
 from gamedsl.training.trajectories import Trajectory
 
-GAME, MODEL, RUN = "games/debate_by_rule.yaml", "smollm2-135m", Path("runs/debate")
+GAME, JUDGED = "games/debate_by_rule.yaml", "benchmarks/debate_judged.yaml"
+MODEL, RUN = "smollm2-135m", Path("runs/debate")
+EXPERT = {"player": "Side", "games": 1000, "referees": {"judge": "judge"}}
 
 
-def train(folder: Path, seed: int) -> None:
+def train(file: str, folder: Path, seed: int) -> None:
     """Make the run, or go on with it. CalledProcessError where training fails."""
     line = [sys.executable, "-m", "gamedsl", "train", "--format", "concise"]
     if any((folder / "checkpoints").glob("step-*.pt")):
         line += ["--resume", str(folder)]
     else:
-        line += [GAME, "--model", MODEL, "--seed", str(seed), "--out", str(folder)]
+        line += [file, "--model", MODEL, "--seed", str(seed), "--out", str(folder)]
         line += ["--set", "threads=1", "--set", "keep_checkpoints=100"]
+        if file == JUDGED:
+            played = folder.with_suffix(".expert.jsonl")
+            play_expert(file, EXPERT, played, seed)
+            warm_up = {"expert": f"file:{played}", "epochs": 3, "batch": 32, "lr": 0.001}
+            line += ["--set", f"warm_up={json.dumps(warm_up)}"]
     subprocess.run(line, check=True)
 
 
@@ -75,11 +87,14 @@ def measured(game: Game, recipe: Recipe, folder: Path, step: int, episodes: int)
     found = mean(np.array([np.mean(shares) for shares in won.values()]))
     assert found is not None
     said = reply_metrics(batch)
+    paid = [trial.episode.transcript.get("referees", {}) for trial in batch.trajectories]
+    verdicts = [float(amount) for one in paid for amount in one.values()]
     return {
         "step": step, "episodes": len(every), "topics": len(won),
         "win_rate": round(float(np.mean(every)), 4),
         "of_topics": round(found.value, 4),
         "interval": [round(max(0.0, found.low), 4), round(min(1.0, found.high), 4)],
+        **({"right_verdicts": round(float(np.mean(verdicts)), 4)} if verdicts else {}),
         "won_tied_lost": [every.count(share) for share in (1.0, 0.5, 0.0)],
         "valid": said["valid"], "reply_tokens": said["reply_tokens"],
         "by_topic": {name: round(float(np.mean(shares)), 4) for name, shares in won.items()},
@@ -112,12 +127,14 @@ def curve(folder: Path) -> list[dict[str, Any]]:
 def main() -> None:
     parser = command(__doc__)
     parser.add_argument("--run", type=Path, default=RUN, metavar="FOLDER")
+    parser.add_argument("--judged", action="store_true", help="before judges that are models")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=240)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    train(args.run, args.seed)
-    game = gamedsl.load(GAME)
+    file = JUDGED if args.judged else GAME
+    train(file, args.run, args.seed)
+    game = gamedsl.load(file)
     told, recipe = open_run(args.run).info(), recipe_of(game, args.run)
     found = {
         "machine": machine("one thread"),

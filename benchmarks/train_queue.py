@@ -6,7 +6,10 @@
 
 An entry of the list is a name, a game and settings, with seeds, and `held_out` games that the
 trained policy plays at the end; those in `beside` play the same ones: players, and `start`, the
-policy after its warm-up alone, whose checkpoint the run must keep. A file is a list of entries, or
+policy after its warm-up alone, whose checkpoint the run must keep. With `carry` they are lineages,
+and the first and the last episodes of each are told apart. `expert` says what the warm-up imitates:
+the `games` of a `player` of `benchmarks/experts.py`, with `referees` where a game has them, played
+beforehand on the rows that are trained on. A file is a list of entries, or
 a map of `entries` and the settings that all of them have (`set`). An entry and a seed are a run,
 made by `gamedsl train` in a folder of its own under `--runs`. A run that was killed is resumed from
 its last checkpoint, to the same numbers; one that ended has a file in `--results`, with its curve,
@@ -27,7 +30,8 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +40,12 @@ from shared import command
 
 import gamedsl
 from gamedsl.evaluate.intervals import share
+from gamedsl.ir.rows import holds_out
 from gamedsl.recipe.methods import table
 from gamedsl.recipe.resolve import flat_settings
 
 HERE = Path(__file__).parent
+EXPERTS = HERE / "experts.py"
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
 KEPT = (
     "step", "exploitability", "reward", "entropy", "lines", "valid", "explained_variance",
@@ -73,6 +79,10 @@ class Entry:
     """Games that the trained policy plays beside, from seeds that training does not know."""
     beside: tuple[str, ...] = ()
     """Others that play these games: players, and `START`."""
+    carry: int = 1
+    """Episodes of a lineage, each of which begins with the memory that the one before left."""
+    expert: dict[str, Any] = field(default_factory=dict)
+    """What the warm-up imitates: a `player` in Python, how many `games` of it, and `referees`."""
     shown: int = 8000
     """Probabilities of actions that a result keeps: those of all steps, or of some, evenly spread,
     the last among them; with 0 none."""
@@ -87,13 +97,15 @@ class Entry:
             del settings["wording"]
         parts = [self.game, ir_hash, settings, self.params]
         parts += [self.held_out] * (self.held_out > 0) + [list(self.beside)] * bool(self.beside)
+        parts += [self.carry] * (self.carry > 1)
+        parts += [self.expert, EXPERTS.read_text(encoding="utf-8")] * bool(self.expert)
         text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def entries(path: Path) -> list[Entry]:
     """The entries of a file. SystemExit for one that has other keys, or a name twice."""
-    known = {field.name for field in fields(Entry)} - {"settings"} | {"set"}
+    known = {one.name for one in fields(Entry)} - {"settings"} | {"set"}
     found: list[Entry] = []
     listed = yaml.safe_load(path.read_text(encoding="utf-8"))
     shared = {} if isinstance(listed, list) else dict(flat_settings(listed["set"]))
@@ -109,7 +121,7 @@ def entries(path: Path) -> list[Entry]:
         )
         seeds, claims = tuple(row.get("seeds", (0,))), tuple(row.get("claims", ()))
         table, title = row.get("table", ""), row.get("row", row["name"])
-        more = {key: row[key] for key in ("held_out", "shown") if key in row}
+        more = {key: row[key] for key in ("held_out", "shown", "carry", "expert") if key in row}
         found.append(
             Entry(
                 row["name"], row["game"], settings, params, seeds, table, title, claims,
@@ -146,7 +158,12 @@ class Run:
             return [*train, "--resume", str(self.folder)]
         shutil.rmtree(self.folder, ignore_errors=True)  # stopped before anything was learned
         train += [self.entry.game, "--seed", str(self.seed), "--out", str(self.folder)]
-        for flag, values in (("--set", self.entry.settings), ("--param", self.entry.params)):
+        settings = dict(self.entry.settings)
+        if self.entry.expert:
+            file = self.folder.with_suffix(".expert.jsonl")
+            play_expert(self.entry.game, self.entry.expert, file, self.seed, self.entry.carry)
+            settings["warm_up.expert"] = f"file:{file}"
+        for flag, values in (("--set", settings), ("--param", self.entry.params)):
             for key, value in values.items():
                 text = value if isinstance(value, str) else json.dumps(value)
                 train += [flag, f"{key}={text}"]
@@ -169,6 +186,23 @@ class Run:
         new.write_text(written(found), encoding="utf-8")
         new.replace(self.result)
         return found
+
+
+def play_expert(game: str, expert: dict[str, Any], file: Path, seed: int, carry: int = 1) -> None:
+    """Plays what a warm-up is to imitate, and writes a file of its transcripts."""
+    games, player = file.with_suffix(""), f"module:{EXPERTS}:{expert['player']}"
+    shutil.rmtree(games, ignore_errors=True)
+    named = expert.get("referees", {}).items()
+    referees = [("--referee", f"{role}=module:{EXPERTS}:{name}") for role, name in named]
+    rows = ["--rows", "training"] if holds_out(gamedsl.load(game).ir) else []
+    subprocess.run(
+        [sys.executable, "-m", "gamedsl", "eval", player, "--against", player, "--game", game,
+         "--games", str(expert["games"]), "--seed", str(seed), "--carry", str(carry),
+         "--search", "0", "--transcripts", str(games), *chain(*referees), *rows],
+        check=True, stdout=subprocess.DEVNULL,
+    )  # fmt: skip
+    (played,) = games.glob("*.jsonl")
+    played.replace(file)
 
 
 def summary(run: Run, cpu_seconds: float | None) -> Result:
@@ -225,11 +259,12 @@ def evaluated(run: Run, who: Sequence[str]) -> Result:
     subprocess.run(
         [sys.executable, "-m", "gamedsl", "eval", *who, "--against", who[0],
          "--games", str(run.entry.held_out), "--seed", str(SEED), "--search", "0",
-         "--out", str(out), "--transcripts", str(games)],
+         "--carry", str(run.entry.carry), "--out", str(out), "--transcripts", str(games)],
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     found = json.loads(out.read_text(encoding="utf-8"))
     payoffs = found["pairings"][0]["payoff_by_role"]
+    lived = found["pairings"][0].get("by_episode", [])
     wilson = shares(games)
     intervals = {role: wilson.get(role, payoff["interval"]) for role, payoff in payoffs.items()}
     return {
@@ -238,6 +273,7 @@ def evaluated(run: Run, who: Sequence[str]) -> Result:
         "payoff": {role: rough(payoff["value"]) for role, payoff in payoffs.items()},
         "interval": rough(intervals),
         "valid": {said["role"]: rough(said["valid"]["value"]) for said in found["replies"]},
+        **({"first": rough(lived[0]), "last": rough(lived[-1])} if lived else {}),
     }
 
 

@@ -163,3 +163,30 @@ def test_claims_are_judged(tmp_path: Path) -> None:
     assert (code, "**0 of 1 hold**" in told) == (0, False)
     code, told = judged(tmp_path, -1)
     assert (code, "**0 of 1 hold**" in told) == (1, True)
+
+
+@pytest.mark.slow
+def test_what_is_imitated_is_played_and_lineages_are_told_apart(tmp_path: Path) -> None:
+    game = tmp_path / "key.yaml"
+    text = (BENCHMARKS / "hidden_key.yaml").read_text(encoding="utf-8")
+    game.write_text(text.replace("max_tokens: 16", "max_tokens: 80"), encoding="utf-8")
+    settings = {"model": "tiny", "steps": 1, "games": 8, "threads": 1, "warm_up.epochs": 1}
+    expert = {"player": "Keeper", "games": 16}
+    last = "held_out.last"
+    entry = {
+        "name": "key", "game": str(game), "set": settings,
+        "expert": expert, "held_out": 8, "carry": 4,
+        "claims": [{"measure": f"{last}.value", "interval": f"{last}.interval", "over": "run"}],
+    }  # fmt: skip
+    run(tmp_path, [entry])
+    found = json.loads((tmp_path / "results" / "key-0.json").read_text(encoding="utf-8"))
+    file = tmp_path / "runs" / "key-0.expert.jsonl"
+    assert found["recipe"]["warm_up"]["expert"] == f"file:{file}"
+    imitated = found["start"]["warm_up"]
+    assert imitated["games"] + imitated["held_out_games"] == 16
+    held = found["held_out"]
+    assert held["games"] == 8
+    mean = (held["first"]["value"] + held["last"]["value"]) / 2
+    assert held["payoff"]["keeper"] == pytest.approx(mean, abs=1.0)
+    assert len(held["first"]["interval"]) == len(held["last"]["interval"]) == 2
+    assert "key, seed 0: training" in run(tmp_path, [entry | {"expert": expert | {"games": 8}}])
