@@ -118,16 +118,16 @@ class Sweep:
 
     def _checked(self, told: Callable[[Sequence[Diagnostic]], None]) -> dict[str, Any]:
         """Returns what the runs share."""
-        heard: set[tuple[str, str, str]] = set()
+        known: set[tuple[str, str, str]] = set()
 
-        def hear(found: Sequence[Diagnostic]) -> None:
+        def pass_on(found: Sequence[Diagnostic]) -> None:
             new = {(one.code, one.message, str(one.span)): one for one in found}
-            told([one for key, one in new.items() if key not in heard])
-            heard.update(new)
+            told([one for key, one in new.items() if key not in known])
+            known.update(new)
 
         first = self.runs[0]
         requests = {run.settings: run for run in self.runs}
-        jobs = [job_of(run, new=True, listener=Listener(hear)) for run in requests.values()]
+        jobs = [job_of(run, new=True, listener=Listener(pass_on)) for run in requests.values()]
         for name in {name for job in jobs for name in job.recipe.language_models}:
             _require_model(name)
         fixed = (text for text in first.settings if not _may_differ(text))

@@ -26,7 +26,7 @@ def _choice(game: dict[str, Any], step: str) -> dict[str, str]:
     return dict(made)
 
 
-def test_keeper_notes_the_place_and_reads_half_of_its_notes(tmp_path: Path) -> None:
+def test_keeper_reads_half_of_its_notes(tmp_path: Path) -> None:
     played = _played(tmp_path, "hidden_key.yaml", "Keeper", "--games", "400", "--carry", "8")
     assert {game["payoffs"]["keeper"] for game in played} == {"1", "2"}  # a note is always right
     later = [game["payoffs"]["keeper"] == "2" for game in played if game["memory"]]

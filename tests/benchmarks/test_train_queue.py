@@ -166,7 +166,7 @@ def test_claims_are_judged(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_what_is_imitated_is_played_and_lineages_are_told_apart(tmp_path: Path) -> None:
+def test_experts_are_played_before_a_run(tmp_path: Path) -> None:
     game = tmp_path / "key.yaml"
     text = (BENCHMARKS / "hidden_key.yaml").read_text(encoding="utf-8")
     game.write_text(text.replace("max_tokens: 16", "max_tokens: 80"), encoding="utf-8")

@@ -71,7 +71,7 @@ class _Machine(LocalWorkers):
         return super().wait(asked)
 
 
-def test_machine_that_is_lost_with_many_workers_loses_nothing() -> None:
+def test_machine_lost_with_many_workers_loses_nothing() -> None:
     given = {number: (number,) for number in range(20)}
     queue = WorkQueue[int](_Machine(2 * LOSSES, LOSSES), "twice", given)
     assert [queue.result(number) for number in given] == [2 * number for number in given]
@@ -108,7 +108,7 @@ def test_diagnostics_are_sent_whole(tmp_path: Path) -> None:
     assert repr(there.diagnostics) == repr(caught.value.diagnostics)
 
 
-def test_failures_of_rules_and_of_files_of_functions_are_sent_whole() -> None:
+def test_failures_of_rules_are_sent_whole() -> None:
     expr = dict(gamedsl.load("kuhn_poker").ir.payoffs)["first"]
     failure = pickle.loads(pickle.dumps(EvaluationError("it has no value", expr)))
     assert (failure.message, str(failure.span)) == ("it has no value", str(expr.span))
