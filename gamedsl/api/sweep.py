@@ -252,8 +252,8 @@ def job_of(run: SweepRun, *, new: bool, listener: Listener | None = None) -> Tra
 
 @dataclass(frozen=True)
 class Stop:
-    """Where a sweep stopped before its end: the run that was under way, and the budget of endpoints
-    that it had used up; None where a signal stopped it."""
+    """The end of a sweep before its last run: the run that was under way, and the budget of
+    endpoints that it had used up; None where a signal stopped it."""
 
     run: SweepRun
     spent: BudgetSpent | None
