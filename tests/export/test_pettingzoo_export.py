@@ -247,5 +247,5 @@ def test_without_pettingzoo_the_remedy_is_said() -> None:
         "import gamedsl.export.pettingzoo"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    said = f"ImportError: pettingzoo is not installed; fix: {install_command('pettingzoo')}"
+    said = f"pettingzoo is not installed; fix: {install_command('pettingzoo')}"
     assert said in done.stderr

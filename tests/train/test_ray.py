@@ -91,7 +91,7 @@ def test_replies_survive_the_loss_of_workers(ends: Sequence[int]) -> None:
 
 def test_workers_that_keep_ending_are_given_up() -> None:
     policy = RayPolicy(tiny_policy(), LocalWorkers(2, range(100)))
-    with pytest.raises(ModelError, match="ended 6 times without a reply"):
+    with pytest.raises(ModelError, match="ended 6 times over the same work"):
         policy.generate(_requests())
 
 
