@@ -101,7 +101,8 @@ class Sweep:
         """Checks all requests before anything is trained, and notes what the runs share. `told`
         hears of each problem once. Raises CompileError, ModelError for a model that is nowhere, and
         TrainError where the folder is that of another sweep."""
-        text = json.dumps(self._checked(told), indent=2, sort_keys=True) + "\n"
+        shared = self._checked(told)
+        text = json.dumps(shared, indent=2, sort_keys=True) + "\n"
         path = self.folder / NOTE
         if not path.exists():
             if self.folder.exists() and any(self.folder.iterdir()):
@@ -110,10 +111,13 @@ class Sweep:
                 )
             self.folder.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
-        elif read_text(path, limit=LIMIT) != text:
+        elif (before := read_text(path, limit=LIMIT)) != text:
+            fact, fix = "another game, or this one as it was before", "put the game back"
+            if shared["hash"] in before:
+                fact, fix = "other settings", "ask for its settings"
             raise TrainError(
-                f"`{self.folder}` holds another sweep: {path} has other settings or another game",
-                "choose another folder (--out), or ask for the same settings",
+                f"`{self.folder}` holds another sweep: {path} has {fact}",
+                f"choose another folder (--out), or {fix}",
             )
 
     def _checked(self, told: Callable[[Sequence[Diagnostic]], None]) -> dict[str, Any]:

@@ -91,7 +91,9 @@ def test_a_stopped_run_goes_on(game_file: str, monkeypatch: pytest.MonkeyPatch) 
 def test_another_sweep_is_refused(game_file: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert _sweep("--out", "grid") == 0
     assert _sweep("--set", "lr=0.3", "--out", "grid") == 2
-    assert "`grid` holds another sweep" in capsys.readouterr().err
+    told = capsys.readouterr().err
+    assert "`grid` holds another sweep" in told
+    assert "other settings" in told
     Path("full").mkdir()
     Path("full/file").touch()
     assert _sweep("--out", "full") == 2
@@ -114,7 +116,7 @@ def test_a_game_that_has_changed_is_another_sweep(
     assert _sweep("--out", "grid") == 0
     Path(game_file).write_text(DILEMMA.replace("5, 0 ", "50, 0"), encoding="utf-8")
     assert _sweep("--seeds", "0,1", "--out", "grid") == 2
-    assert "another game" in capsys.readouterr().err
+    assert "this one as it was before" in capsys.readouterr().err
 
 
 def test_warnings_are_told_once(game_file: str, capsys: pytest.CaptureFixture[str]) -> None:
