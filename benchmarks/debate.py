@@ -116,6 +116,14 @@ def share_of(trial: Trajectory) -> float:
     return float(amount)
 
 
+def gained(before: dict[str, float], after: dict[str, float]) -> dict[str, Any]:
+    """Returns by how much more of its games the better-placed side wins on a topic, on the same
+    seeds: the mean over topics, with its interval."""
+    found = mean(np.array([after[topic] - before[topic] for topic in sorted(before)]))
+    assert found is not None
+    return {"mean": round(found.value, 4), "interval": [round(found.low, 4), round(found.high, 4)]}
+
+
 def curve(folder: Path) -> list[dict[str, Any]]:
     """Returns the results of each training step."""
     kept = ("step", "payoff", "valid", "reply_tokens", "seconds")
@@ -146,6 +154,7 @@ def main() -> None:
         "after": measured(game, recipe, args.run, recipe.steps, args.episodes),
         "steps": curve(args.run),
     }  # fmt: skip
+    found["gained"] = gained(found["before"]["by_topic"], found["after"]["by_topic"])
     for name in ("before", "after"):
         one = found[name]
         low, high = one["interval"]

@@ -14,6 +14,7 @@ from gamedsl.ir.program import Draw, walk_steps
 
 ROOT = Path(__file__).parents[2]
 FILES = sorted((ROOT / "benchmarks" / "results").glob("debate-*.json"))
+JUDGED = ROOT / "benchmarks" / "results" / "debate_judged-0.json"
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda path: path.stem)
@@ -35,6 +36,24 @@ def test_the_better_placed_side_learns_to_win(file: Path) -> None:
     assert (won + tied / 2) / told["after"]["episodes"] == pytest.approx(
         told["after"]["win_rate"], abs=1e-3
     )
+
+
+def test_sides_learn_before_judges_that_are_models() -> None:
+    told: dict[str, Any] = json.loads(JUDGED.read_text(encoding="utf-8"))
+    game = gamedsl.load(ROOT / "benchmarks" / "debate_judged.yaml")
+    assert (told["hash"], told["rows"]) == (game.hash, "training")
+    before, after = told["before"], told["after"]
+    assert before["win_rate"] + 0.1 < after["win_rate"]
+    assert told["gained"]["interval"][0] > 0
+    assert after["right_verdicts"] >= 0.8
+    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+    for one in (before, after):
+        low, high = one["interval"]
+        assert f"{one['win_rate']:.1%} ({low:.1%} to {high:.1%})" in page
+        assert f"| {one['right_verdicts']:.1%} |" in page
+    low, high = told["gained"]["interval"]
+    points = f"{100 * told['gained']['mean']:.0f} points more than before"
+    assert f"{points} ({100 * low:.1f} to {100 * high:.1f})" in page
 
 
 def test_the_pages_tell_these_numbers() -> None:
