@@ -9,21 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from gamedsl.calls.files import allow_calls, allowed_calls
 from gamedsl.ir.evaluate import EvaluationError
-from gamedsl.ir.expr import Expr
 from gamedsl.policies.cluster import StartWorkers, Workers, WorkQueue
 from gamedsl.solve.mccfr import Nodes
 from gamedsl.solve.sharded_mccfr import Part, Sampler, Shards, StartShards
-
-
-class Failed(NamedTuple):
-    """The failure of a game's rules: what `EvaluationError` is made of, which cannot be sent."""
-
-    message: str
-    expr: Expr
 
 
 @dataclass(frozen=True)
@@ -46,12 +37,12 @@ class ShardWorker:
     def __init__(self, opening: Callable[[], Sampler]) -> None:
         self._sampler = opening()
 
-    def sample(self, tables: Callable[[], Nodes], part: Part) -> Nodes | Failed:
-        """Returns what a part adds to the tables, or how the rules fail."""
+    def sample(self, tables: Callable[[], Nodes], part: Part) -> Nodes | EvaluationError:
+        """Returns what a part adds to the tables, or the failure of the rules."""
         try:
             return self._sampler.sample(tables(), part)
         except EvaluationError as error:
-            return Failed(error.message, error.expr)
+            return error
 
 
 class WorkerShards:
@@ -69,12 +60,12 @@ class WorkerShards:
         and ModelError where workers do."""
         tables = self._workers.keep(nodes)
         given = {number: (tables, part) for number, part in enumerate(parts)}
-        queue = WorkQueue[Nodes | Failed](self._workers, "sample", given)
+        queue = WorkQueue[Nodes | EvaluationError](self._workers, "sample", given)
         found = []
         for number in given:
             added = queue.result(number)
-            if isinstance(added, Failed):
-                raise EvaluationError(*added)
+            if isinstance(added, EvaluationError):
+                raise added
             found.append(added)
         return found
 

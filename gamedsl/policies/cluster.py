@@ -32,11 +32,11 @@ POLL = 1.0
 """Seconds between looks at what is waited for, so that a signal is heard."""
 
 
-def require_few(losses: int) -> None:
-    """Raises ModelError where workers keep ending over the same."""
+def require_few(losses: int, when: str = "over the same work") -> None:
+    """Raises ModelError where workers keep ending at the same."""
     if losses > LOSSES:
         raise ModelError(
-            f"workers ended {losses} times over the same work, without a result",
+            f"workers ended {losses} times {when}, without a result",
             "see Ray's logs; a model may need more memory than a worker has",
         )
 
@@ -168,7 +168,7 @@ class Workers:
                 del self._starting[worker]
                 if self._result(worker, one) is None:
                     self._failed_starts += 1
-                    require_few(self._failed_starts)
+                    require_few(self._failed_starts, "as they started")
                 else:
                     self._failed_starts = 0
         return list(ready)

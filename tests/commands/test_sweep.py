@@ -151,11 +151,10 @@ def test_a_run_that_has_learned_is_not_removed(
 
 
 def test_long_names_end_in_a_hash(game_file: str) -> None:
-    weights = [f"opponents={{self: {share}, random: {1 - share}}}" for share in (0.25, 0.5)]
-    many = [f"{text},{text.replace('self', 'random', 1)}" for text in weights[:1]]
-    found = sweep_of(game_file, {}, [*many, f"model={'a' * 200},{'a' * 199}b"], [0], Path("grid"))
+    settings = [f"model={'a' * 200},{'a' * 199}b"]
+    found = sweep_of(game_file, {}, settings, [0], Path("grid"))
     names = {run.folder.name for run in found.runs}
-    assert len(names) == 4
+    assert len(names) == 2
     assert max(map(len, names)) <= sweeps.LONGEST_NAME
 
 
