@@ -5,8 +5,8 @@
 The prompts are those of games played at random. `tiny` is updated on more and more of them, from
 5,000 to 200,000 distinct tokens: time a token should stay the same. Up to `--dense` tokens the same
 update is measured with the dense mask and the passes of 4,096 tokens that were used before. With
-`--floor`, SmolLM2 is updated on tic-tac-toe and compared with tokens x FLOP a token over the rate
-of a large matrix product in the same run. CPU time is counted, since it is less disturbed by other
+`--floor`, a step of SmolLM2 on tic-tac-toe is compared with its multiplications over the rate of a
+large matrix product in the same run. CPU time is counted, since it is less disturbed by other
 processes than the clock is.
 """
 
@@ -27,6 +27,7 @@ import gamedsl
 from gamedsl.policies.base import Query
 from gamedsl.policies.hf import PASS_TOKENS, HFPolicy
 from gamedsl.policies.lora import LoraSpec
+from gamedsl.policies.prefix_tree import pack
 from gamedsl.training.scoring import distinct_tokens
 
 HERE = Path(__file__).parent
@@ -49,7 +50,7 @@ def main() -> None:
     for name in args.games:
         found[name] = growth(name, args.sizes, args.dense)
     if args.floor:
-        found["floor"] = floor()
+        found["floor"] = {name: floor(getattr(torch, name)) for name in ("float32", "bfloat16")}
     keep(found, args.out)
 
 
@@ -111,36 +112,46 @@ def seconds(policy: HFPolicy, queries: list[Query], repeats: int = 1) -> float:
     return min(found)
 
 
-def floor() -> dict[str, Any]:
-    """SmolLM2's update with ten adapted layers, of which what lies below is kept, against its
-    floor: each distinct token goes forward through the adapted layers, and back by its inputs."""
-    policy = HFPolicy("smollm2-135m", lora=LoraSpec(layers=10))
+def floor(dtype: torch.dtype) -> dict[str, Any]:
+    """A step of SmolLM2 with ten adapted layers on tic-tac-toe, beside its multiplications.
+
+    A step scores its prompts, all layers forward, and updates on them: the lower layers' outputs
+    are kept, so this is ten layers forward and backward. Counted are products with the frozen
+    weights, the output layer's rows, the adapters and attention to ancestors, at the rate of a
+    large matrix product in the same run. `once` counts the ten layers forward once, as if all that
+    they compute were kept from scoring to the update; `gamedsl train --dry-run` counts so, without
+    adapters and attention."""
+    policy = HFPolicy("smollm2-135m", lora=LoraSpec(layers=10), dtype=dtype)
     queries = next(growing(policy, gamedsl.load("tic_tac_toe"), (27_876,)))
-    policy.log_probs(queries)  # fills the trunk's cache, as a run's first step does
-    took, rate, tokens = (
-        seconds(policy, queries, 2),
-        matmul_rate(),
-        distinct_tokens(policy, queries),
-    )
-    weights = sum(
-        layer.weight.numel()
-        for block in policy._network.layers[-10:]
-        for layer in block.modules()
-        if isinstance(layer, torch.nn.Linear)
-    )
-    least = tokens * 4 * weights / rate
+    begun = time.process_time()
+    policy.log_probs(queries)
+    took = time.process_time() - begun + seconds(policy, queries)
+    tree = pack([(query.adapter, policy.encode(query)) for query in queries])
+    size, rate = policy.size, matmul_rate(dtype)
+    layers = len(policy._network.layers)
+    meets = float((tree.depth_N + 1).sum()) * size.hidden * 4
+    parts = {
+        "lower layers": 2 * len(tree) * size.trunk + (layers - 10) * meets,
+        "upper layers": 2 * len(tree) * (size.crown + size.adapters) + 10 * meets,
+        "output layer": 2 * len(tree.row_R) * size.head,
+    }
+    trained = 2 * len(tree) * size.adapters  # their own gradients
+    below, above, head = parts.values()
+    least = (below + 3 * above + 3 * head + trained) / rate
+    once = (below + 2 * above + 2 * head + trained) / rate
     print(
-        f"tic_tac_toe on SmolLM2: {len(queries)} prompts, {tokens:,} tokens: {took:.1f} s, "
-        f"{took / least:.2f} times the floor of {least:.1f} s at {rate / 1e9:.0f} GFLOP/s"
+        f"tic_tac_toe on SmolLM2, {dtype}: {len(queries)} prompts, {len(tree):,} tokens: "
+        f"{took:.1f} s, {took / least:.2f} times its multiplications ({least:.1f} s at "
+        f"{rate / 1e9:.0f} GFLOP/s), {took / once:.2f} times those of one pass ({once:.1f} s)"
     )
-    return {"prompts": len(queries), "tokens": tokens, "seconds": took, "floor": least,
-            "gflops": rate / 1e9, "ratio": took / least}  # fmt: skip
+    return {"prompts": len(queries), "tokens": len(tree), "seconds": took, "floor": least,
+            "once": once, "gflops": rate / 1e9, "ratio": took / least}  # fmt: skip
 
 
-def matmul_rate() -> float:
-    """FLOP a CPU second of the best of a few large float32 matrix products."""
+def matmul_rate(dtype: torch.dtype) -> float:
+    """FLOP a CPU second of the best of a few large matrix products."""
     best = 0.0
-    a, b = torch.randn(2048, 2048), torch.randn(2048, 2048)
+    a, b = torch.randn(2048, 2048).to(dtype), torch.randn(2048, 2048).to(dtype)
     for _ in range(8):
         start = time.process_time()
         a @ b

@@ -19,10 +19,9 @@ from typing import Any
 import torch
 from torch import nn
 
-SCORED_COPIES, WRITTEN_COPIES = 6, 4
+LOGIT_COPIES = 6
 """Float32 numbers for each logit of a part while its gradient is found: itself, its softmax, and
-gradients of the two and of their sum, whose parts are there together. Of labels there are more,
-for a label has several tokens."""
+gradients of the two and of their sum, whose parts are there together."""
 _RATE_SECONDS = 0.2
 _RATE_TOKENS = 512
 

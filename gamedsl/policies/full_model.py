@@ -291,4 +291,6 @@ class FullPolicy(ChunkedPolicy):
         hidden_RD = output.last_hidden_state[0, tree.row_R.to(self.device)]
         self._keep(items, hidden_RD, tree.plan)
         logits_RV = model.get_output_embeddings()(hidden_RD).float()
-        return tree.plan.log_pi(scaled_logits(logits_RV, model.config.get_text_config()))
+        log_p_RV = scaled_logits(logits_RV, model.config.get_text_config()).log_softmax(-1)
+        row_T, token_T = tree.plan.row_T.to(self.device), tree.plan.token_T.to(self.device)
+        return tree.plan.log_pi(log_p_RV[row_T, token_T])

@@ -49,7 +49,6 @@ from gamedsl.policies.writer import Writer
 PASS_TOKENS = 4096
 """The most distinct tokens of a pass, or of a small model the fewest (see `Activations`)."""
 Packing = Literal["auto", "packed", "padded"]
-_HEAD_ELEMENTS = 2**28  # float32 logits of one chunk: 1 GiB
 _PROBE_TEXTS = ("Is it day?", "Is it night?")
 _PROBE_LABELS = ("yes", "no way")
 
@@ -119,7 +118,7 @@ class HFPolicy(ChunkedPolicy):
         self.activations = self._activations_of(dtype, max_tokens, recompute)
         self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens = self.activations.pass_tokens
-        self.most_rows = _HEAD_ELEMENTS // self._network.vocabulary
+        self.most_rows = self._network.row_block
         self._trunk = TrunkCache(self._network, trunk_tokens, max_tokens, lasts=trunk_lasts)
         self._trunk_lasts = trunk_lasts
         self._check_head()
@@ -264,7 +263,7 @@ class HFPolicy(ChunkedPolicy):
             )
 
     def _scored(self, items: Sequence[AdapterQuery]) -> Iterator[Scored]:
-        for indices in chunks(items, self._max_tokens, self.most_rows):
+        for indices in chunks(items, self._max_tokens):
             yield indices, self._log_pi([items[index] for index in indices])
 
     def _log_pi(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
@@ -276,7 +275,11 @@ class HFPolicy(ChunkedPolicy):
     def _log_pi_packed(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
         hidden_RD, plan = self._packed_hidden(items)
         self._keep(items, hidden_RD, plan)
-        return plan.log_pi(self._network.head(hidden_RD))
+        return self._scores(hidden_RD, plan)
+
+    def _scores(self, hidden_RD: torch.Tensor, plan: ScorePlan) -> list[torch.Tensor]:
+        row_T, token_T = plan.row_T.to(hidden_RD.device), plan.token_T.to(hidden_RD.device)
+        return plan.log_pi(self._network.log_p(hidden_RD, row_T, token_T))
 
     def _packed_logits(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
         hidden_RD, plan = self._packed_hidden(items)
@@ -298,7 +301,7 @@ class HFPolicy(ChunkedPolicy):
         rows = pad(items)
         hidden_RD = self._padded_hidden(rows).flatten(0, 1)[rows.row_R.to(self.device)]
         self._keep(items, hidden_RD, rows.plan)
-        return rows.plan.log_pi(self._network.head(hidden_RD))
+        return self._scores(hidden_RD, rows.plan)
 
     def _padded_logits(self, items: list[AdapterQuery]) -> tuple[torch.Tensor, ScorePlan]:
         rows = pad(items)

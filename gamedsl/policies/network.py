@@ -30,6 +30,11 @@ KEPT_BYTES = 2**30
 """Bytes up to which a processor keeps the output layer in float32, which is faster."""
 PART_NUMBERS = 2**24
 """Weights of the output layer that are converted at a time: 64 MiB."""
+CACHED_LOGITS, MANY_LOGITS = 3 * 2**21, 2**25
+"""Float32 logits at a time. A processor keeps 24 MiB in its cache; where all weights are converted
+for them, or on a GPU, 128 MiB are better."""
+_TOKENS = 4096
+"""Predicted tokens whose output weights are gathered at a time."""
 
 
 class Network:
@@ -176,6 +181,21 @@ class Network:
         """Float32 logits [R, V], with the scaling and capping that the model's config names."""
         return scaled_logits(self._logits(hidden_RD), self.config)
 
+    @property
+    def row_block(self) -> int:
+        """Rows whose logits are best computed together."""
+        cached = self.device.type == "cpu" and self._head_VD.dtype == torch.float32
+        return max(1, (CACHED_LOGITS if cached else MANY_LOGITS) // self.vocabulary)
+
+    def log_p(
+        self, hidden_RD: torch.Tensor, row_T: torch.Tensor, token_T: torch.Tensor
+    ) -> torch.Tensor:
+        """Float32 log-probabilities [T] of tokens after rows. The gradient by the rows is found as
+        their logits are, some rows at a time, so that no more logits are ever there."""
+        apply: Any = _LogP.apply  # torch leaves it untyped
+        log_p_T: torch.Tensor = apply(hidden_RD, self, row_T, token_T)
+        return log_p_T
+
     def _logits(self, hidden_RD: torch.Tensor) -> torch.Tensor:
         """Applies the output layer to final states (R, D) and returns logits (R, V) in float32."""
         if self._head_VD.dtype == torch.float32:
@@ -235,10 +255,80 @@ class _Head(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, grad_RV: torch.Tensor) -> tuple[torch.Tensor, None]:
         (weight_VD,) = ctx.saved_tensors
-        grad_RD = grad_RV.new_zeros(len(grad_RV), weight_VD.shape[1])
-        for at, part_VD in _parts(weight_VD):
-            grad_RD.addmm_(grad_RV[:, at : at + len(part_VD)], part_VD)
-        return grad_RD.to(ctx.dtype), None
+        return _back(grad_RV, weight_VD).to(ctx.dtype), None
+
+
+class _LogP(torch.autograd.Function):
+    """log p [T] of tokens under softmax(head(hidden)), where the output layer gets no gradient.
+
+    With logits z = hidden W^T, as a config scales them z' = s(z), the gradient of log p(t) by a row
+    is s'(z_t) W_t less that of log sum_v e^(z'_v), which is sum_v softmax(z')_v s'(z_v) W_v: one
+    row [D], whatever is predicted there. It is computed beside z, which is then forgotten.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any, hidden_RD: torch.Tensor, network: Network, row_T: torch.Tensor,
+        token_T: torch.Tensor,
+    ) -> torch.Tensor:  # fmt: skip
+        rows, config = network.row_block, network.config
+        raw_T = hidden_RD.new_empty(len(row_T), dtype=torch.float32)
+        norm_R = hidden_RD.new_empty(len(hidden_RD), dtype=torch.float32)
+        means: list[torch.Tensor] = []
+        for first in range(0, len(hidden_RD), rows):
+            here = ((row_T >= first) & (row_T < first + rows)).nonzero().flatten()
+            raw_RV = network._logits(hidden_RD[first : first + rows])
+            raw_T[here] = raw_RV[row_T[here] - first, token_T[here]]
+            differ = ctx.needs_input_grad[0]
+            norm_R[first : first + rows], slope_RV = _log_norm(raw_RV, config, differ)
+            if differ:
+                means.append(_back(slope_RV, network._head_VD))
+        ctx.network, ctx.dtype = network, hidden_RD.dtype
+        ctx.save_for_backward(row_T, token_T, raw_T, *means)
+        return scaled_logits(raw_T, config) - norm_R[row_T]
+
+    @staticmethod
+    def backward(ctx: Any, grad_T: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        row_T, token_T, raw_T, *means = ctx.saved_tensors
+        mean_RD = torch.cat(means)
+        with torch.enable_grad():
+            raw_T = raw_T.detach().requires_grad_(True)
+            scaled_T = scaled_logits(raw_T, ctx.network.config)
+        (weight_T,) = torch.autograd.grad(scaled_T, raw_T, grad_T)
+        weight_R = grad_T.new_zeros(len(mean_RD)).index_add_(0, row_T, grad_T)
+        grad_RD = mean_RD * -weight_R[:, None]
+        for at in range(0, len(row_T), _TOKENS):
+            here = slice(at, at + _TOKENS)
+            weight_TD = ctx.network._head_VD[token_T[here]].float() * weight_T[here, None]
+            grad_RD.index_add_(0, row_T[here], weight_TD)
+        return grad_RD.to(ctx.dtype), None, None, None
+
+
+def _log_norm(raw_RV: torch.Tensor, config: Any, differ: bool) -> tuple[torch.Tensor, torch.Tensor]:
+    """log sum_v e^(z'_v) [R] of logits as a config scales them, and, to `differ`, its gradient by
+    those before."""
+    with torch.set_grad_enabled(differ):
+        logits_RV = scaled_logits(raw_RV.requires_grad_(differ), config)
+        if logits_RV is not raw_RV:
+            norm_R = logits_RV.logsumexp(-1)
+            slope_RV = torch.autograd.grad(norm_R.sum(), raw_RV)[0] if differ else raw_RV
+            return norm_R.detach(), slope_RV
+    raw_RV = raw_RV.detach()
+    if not differ:
+        return raw_RV.logsumexp(-1), raw_RV
+    p_RV = raw_RV.softmax(-1)
+    top_R, top = raw_RV.max(-1)  # its p is at least 1/V, and so exact enough
+    return top_R - p_RV.gather(1, top[:, None])[:, 0].log(), p_RV
+
+
+def _back(grad_RV: torch.Tensor, weight_VD: torch.Tensor) -> torch.Tensor:
+    """grad W in float32, a part of W at a time where it has fewer digits."""
+    if weight_VD.dtype == torch.float32:
+        return grad_RV @ weight_VD
+    grad_RD = grad_RV.new_zeros(len(grad_RV), weight_VD.shape[1])
+    for at, part_VD in _parts(weight_VD):
+        grad_RD.addmm_(grad_RV[:, at : at + len(part_VD)], part_VD)
+    return grad_RD
 
 
 def _parts(weight_VD: torch.Tensor) -> Iterator[tuple[int, torch.Tensor]]:

@@ -49,17 +49,14 @@ class ScorePlan:
         starts_Q = np.cumsum((0, *self.labels_per_query))[:-1]
         return self.row_T[torch.from_numpy(first_L[starts_Q])]
 
-    def log_pi(self, logits_RV: torch.Tensor) -> list[torch.Tensor]:
+    def log_pi(self, log_p_T: torch.Tensor) -> list[torch.Tensor]:
         """Per query log pi [number of labels], float32, normalised over its labels.
 
-        log pi(label) = log_softmax over labels of the sum of the label's token log-probabilities.
+        log pi(label) = log_softmax over labels of the sum of the label's token log-probabilities,
+        `log_p_T`.
         """
-        device = logits_RV.device
-        row_T, token_T = self.row_T.to(device), self.token_T.to(device)
-        log_norm_R = logits_RV.logsumexp(dim=-1)
-        log_p_T = logits_RV[row_T, token_T] - log_norm_R[row_T]
-        score_L = logits_RV.new_zeros(sum(self.labels_per_query))
-        score_L = score_L.index_add(0, self.label_T.to(device), log_p_T)
+        score_L = log_p_T.new_zeros(sum(self.labels_per_query))
+        score_L = score_L.index_add(0, self.label_T.to(log_p_T.device), log_p_T)
         per_query = score_L.split_with_sizes(self.labels_per_query)
         return [score.log_softmax(dim=0) for score in per_query]
 
@@ -187,29 +184,25 @@ def _first_labels(queries: Sequence[AdapterQuery]) -> Iterator[int]:
         total += len(query.labels)
 
 
-def chunks(
-    queries: Sequence[AdapterQuery], max_tokens: int, max_rows: int | None = None
-) -> list[list[int]]:
-    """Split into groups whose trees have at most `max_tokens` nodes and `max_rows` R rows.
+def chunks(queries: Sequence[AdapterQuery], max_tokens: int) -> list[list[int]]:
+    """Split into groups whose trees have at most `max_tokens` nodes.
 
     Returns indices into `queries`, ordered so that queries sharing a prefix meet in one group; a
     query larger than the limit gets a group of its own.
     """
     order = sorted(range(len(queries)), key=lambda i: (queries[i][0], queries[i][1].prompt))
     groups: list[list[int]] = []
-    used, used_rows, last_adapter = 0, 0, ""
+    used, last_adapter = 0, ""
     last_prompt: tuple[int, ...] = ()
     for index in order:
         adapter, query = queries[index]
         answers = sum(len(label) - 1 for label in query.labels)
         shared = common_prefix(last_prompt, query.prompt) if adapter == last_adapter else 0
         cost = len(query.prompt) - shared + answers
-        rows = 1 + answers
-        full = max_rows is not None and used_rows + rows > max_rows
-        if not groups or full or used + cost > max_tokens:
+        if not groups or used + cost > max_tokens:
             groups.append([])
-            used, used_rows, cost = 0, 0, len(query.prompt) + answers
+            used, cost = 0, len(query.prompt) + answers
         groups[-1].append(index)
-        used, used_rows = used + cost, used_rows + rows
+        used += cost
         last_adapter, last_prompt = adapter, query.prompt
     return groups

@@ -25,8 +25,6 @@ from gamedsl.policies.prefill import PASS_COST, segments
 from gamedsl.policies.prefix_tree import TreeBuilder, common_prefix
 from gamedsl.policies.trunk import TrunkCache
 
-HEAD_ELEMENTS = 2**25  # float32 logits at a time: 128 MiB
-
 
 @dataclass(frozen=True)
 class _Plan:
@@ -197,7 +195,7 @@ class TokenRows:
         hidden_RD = hidden_ND[row_R]
         start_RD = hidden_RD.detach().requires_grad_(weigh is not None)
         log_p_T = torch.zeros(len(row_T), device=hidden_ND.device)
-        rows = max(1, HEAD_ELEMENTS // self._network.vocabulary)
+        rows = self._network.row_block
         for first in range(0, len(row_R), rows):
             here = ((row_T >= first) & (row_T < first + rows)).nonzero().flatten()
             logits_RV = self._network.head(start_RD[first : first + rows])

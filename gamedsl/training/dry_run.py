@@ -17,19 +17,12 @@ import yaml
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.base import Notify, Policy, Query
 from gamedsl.policies.chunk_scoring import ChunkedPolicy
-from gamedsl.policies.cost import (
-    SCORED_COPIES,
-    WRITTEN_COPIES,
-    Memory,
-    measured_rate,
-    memory_of,
-)
+from gamedsl.policies.cost import LOGIT_COPIES, Memory, measured_rate, memory_of
 from gamedsl.policies.generation import Generated, Writing
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.multi_model import models_of
 from gamedsl.policies.prefix_tree import common_prefix
 from gamedsl.policies.process_memory import peak_memory
-from gamedsl.policies.token_rows import HEAD_ELEMENTS
 from gamedsl.recipe.methods import default_of, table
 from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.table import Recipe
@@ -407,13 +400,11 @@ def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:
     size, passes = policy.size, policy.activations
     largest = min(work.tokens, max(passes.pass_tokens, GRAPH_TOKENS))
     kept = work.kept * size.hidden * size.dtype.itemsize
-    rows, copies = min(work.rows, policy.most_rows), SCORED_COPIES
     if work.read and isinstance(policy, HFPolicy):  # as much again while replies are drawn
         kept = 2 * min(policy.kv_bytes, work.kept * policy.kv_token_bytes)
-        rows, copies = min(work.rows, HEAD_ELEMENTS // size.vocabulary), WRITTEN_COPIES
     return memory_of(
         size, trained=trained, activations=passes.peak_bytes(largest, again=passes.again(largest)),
-        logits=copies * rows * size.vocabulary, kept=kept,
+        logits=LOGIT_COPIES * min(work.rows, policy.most_rows) * size.vocabulary, kept=kept,
     )  # fmt: skip
 
 

@@ -234,7 +234,7 @@ def test_padded_rows_go_by_length_and_padding_counts() -> None:
 def test_the_output_layer_runs_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = _rows()
     whole = _gradients(_policy(), rows)
-    monkeypatch.setattr("gamedsl.policies.token_rows.HEAD_ELEMENTS", 259 * 4)
+    monkeypatch.setattr("gamedsl.policies.network.CACHED_LOGITS", 259 * 4)
     parts = _gradients(_policy(), rows)
     for a, b in zip(whole, parts, strict=True):
         torch.testing.assert_close(a, b, atol=1e-4, rtol=1e-4)
