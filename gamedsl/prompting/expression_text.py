@@ -316,6 +316,8 @@ class Phrases:
             case Past(name=name):
                 return f"all {plural(named(name))} so far", _PHRASE
             case If(test=test, then=then, other=other):
+                if isinstance(decided := self.decided(test), Const):
+                    return self._phrase(then if decided.value else other)
                 text = f"{self._branch(then, expr.type, _PHRASE)} if {self.condition(test)}"
                 return f"{text}, else {self._branch(other, expr.type, _CLAUSE)}", _CLAUSE
             case Get(of=of, key=key):
@@ -352,14 +354,17 @@ class Phrases:
             expr = self._lets[expr.name].body
         return expr
 
-    def _decided(self, expr: Expr) -> Expr:
+    def decided(self, expr: Expr) -> Expr:
         """Returns a condition without what a constant, such as a param, decides in it."""
         expr = self.inlined(expr)
         if isinstance(expr, Logic):
             for one, other in ((expr.left, expr.right), (expr.right, expr.left)):
-                one = self._decided(one)
+                one = self.decided(one)
                 if isinstance(one, Const):
-                    return one if one.value == (expr.op == "or") else self._decided(other)
+                    return one if one.value == (expr.op == "or") else self.decided(other)
+        if isinstance(expr, Apply) and all(isinstance(one, Const) for one in expr.arguments):
+            with suppress(EvaluationError):
+                return Const(expr.type, expr.span, evaluate(expr, Scope()))
         return expr
 
     def _branch(self, expr: Expr, type: Type, least: int) -> str:
@@ -445,7 +450,7 @@ class Phrases:
 
     def _condition_clause(self, condition: Expr | None) -> str:
         """Returns ` where ...`; nothing where every item passes."""
-        decided = None if condition is None else self._decided(condition)
+        decided = None if condition is None else self.decided(condition)
         if decided is None or (isinstance(decided, Const) and decided.value is True):
             return ""
         return f" where {self.condition(decided)}"
@@ -563,7 +568,7 @@ class Phrases:
                 value, test = self._map_name(of), loops[0].condition
             case _:
                 return None
-        match None if test is None else self._decided(test):
+        match None if test is None else self.decided(test):
             case Apply(function="!=", arguments=(Local(name=name), one)) if name == target:
                 return f"{value} of the players other than {self._at(one, _NOUN)}"
             case Apply(function="!=", arguments=(one, Local(name=name))) if name == target:
@@ -627,7 +632,7 @@ class Phrases:
     # conditions
 
     def _clause(self, expr: Expr, holds: bool) -> tuple[str, int]:
-        expr = self._decided(expr)
+        expr = self.decided(expr)
         match expr:
             case Const(value=bool() as value):
                 return ("always" if value == holds else "never"), _ATOM

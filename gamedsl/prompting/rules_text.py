@@ -546,6 +546,8 @@ class _Writer:
                 return "nobody is"
             case "test":
                 assert readers.test is not None
+                if isinstance(decided := self._say.decided(readers.test), Const):
+                    return "all are" if decided.value else "nobody is"
                 with self._readers_called(self._acting()), self._say.spoken_of(IT):
                     return f"each player is, if {self._say.condition(readers.test)},"
             case _:
@@ -600,6 +602,8 @@ class _Writer:
                 return f"Nobody sees {seen}"
             case "test":
                 assert readers.test is not None
+                if isinstance(decided := self._say.decided(readers.test), Const):
+                    return "" if decided.value else f"Nobody sees {seen}"
                 with self._say.spoken_of(IT):
                     return f"A player sees {seen} if {self._say.condition(readers.test)}"
             case _:

@@ -132,6 +132,19 @@ def test_what_a_param_decides_is_left_out() -> None:
     assert f"{shot}, written row,column." in rules(often)
 
 
+def test_a_comparison_of_params_is_decided() -> None:
+    paid = "Each player is paid at the end: the sum of pile"
+    assert f"{paid} if life is more than 0, else 0." in rules(gamedsl.load("small_hanabi").ir)
+    kept = gamedsl.load("small_hanabi", params={"lost": "keep"})
+    assert f"{paid}." in rules(kept.ir)
+
+
+def test_who_is_told_by_a_param_is_said_plainly() -> None:
+    assert "All are told landed" in rules(gamedsl.load("dark_hex").ir)
+    abrupt = rules(gamedsl.load("dark_hex", params={"abrupt": True}).ir)
+    assert "Each player is, if it is the player in turn, told landed" in abrupt
+
+
 def test_the_turn_of_one_role_is_told(ir) -> None:
     told = rules(ir(
         "game: turns\nroles: [a, b]\nstate: {mover: a}\npayoffs: 0\nturns:\n"
