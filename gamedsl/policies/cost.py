@@ -19,9 +19,10 @@ from typing import Any
 import torch
 from torch import nn
 
-LOGIT_COPIES = 6
-"""Float32 numbers for each logit of a part while its gradient is found: itself, its softmax, and
-gradients of the two and of their sum, whose parts are there together."""
+SCORED_COPIES, WRITTEN_COPIES, TRAINED_COPIES = 2, 4, 6
+"""Float32 numbers for each logit of a part while its gradient is found. Of labels: itself and its
+softmax. Of written tokens: gradients of the two as well. Where the output layer is trained: also
+those of their sum, whose parts are there together."""
 _RATE_SECONDS = 0.2
 _RATE_TOKENS = 512
 

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from gamedsl.policies.quantised import Quantize
     from gamedsl.policies.vllm_engine import Idle
 
-TRUNK_TOKENS = 65_536
-"""Prompts whose frozen part is kept from pass to pass, in tokens."""
 Trunk = Literal["run", "step", "never"]
 
 
@@ -156,7 +154,8 @@ def _open_model(
     common["quantize"] = options.quantize
     if options.shards:
         common["share_weights"] = options.group
-    common["trunk_tokens"] = 0 if options.trunk == "never" else TRUNK_TOKENS
+    if options.trunk == "never":
+        common["trunk_tokens"] = 0
     return HFPolicy(model, adapters, trunk_lasts=options.trunk == "run", **common)
 
 

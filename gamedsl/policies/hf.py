@@ -43,7 +43,7 @@ from gamedsl.policies.prefix_tree import AdapterQuery, ScorePlan, Segment, chunk
 from gamedsl.policies.process_group import ProcessGroup
 from gamedsl.policies.quantised import Quantize, largest_dense
 from gamedsl.policies.sharding import Lockstep, shard
-from gamedsl.policies.trunk import TrunkCache
+from gamedsl.policies.trunk import TrunkCache, trunk_room
 from gamedsl.policies.writer import Writer
 
 PASS_TOKENS = 4096
@@ -69,7 +69,7 @@ class HFPolicy(ChunkedPolicy):
         packing: Packing = "auto",
         max_tokens: int | None = None,
         recompute: Recompute = "auto",
-        trunk_tokens: int = 65_536,
+        trunk_tokens: int | None = None,
         trunk_lasts: bool = True,
         kv_bytes: int | None = None,
         models: int = 1,
@@ -85,7 +85,8 @@ class HFPolicy(ChunkedPolicy):
         PASS_TOKENS or more. recompute: keep only
         the adapted layers' inputs for the backward pass, or (auto) where a pass needs it.
         trunk_tokens: prefixes whose trunk
-        output is kept (hidden size * bytes of dtype each); 0 runs the whole model every time.
+        output is kept (hidden size * bytes of dtype each); None are those that half a GiB holds,
+        0 runs the whole model every time.
         trunk_lasts: keep them beyond `end_step`.
         kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
         None is a share of the memory that is free (see `kv_room`), with `models` that share it.
@@ -115,6 +116,8 @@ class HFPolicy(ChunkedPolicy):
             self._network.model.to(self.device)
             self.lockstep = Lockstep(share_weights, self._empty_pass)
             self._network.before_pass = self.lockstep.passing
+        if trunk_tokens is None:
+            trunk_tokens = trunk_room(int(self._network.config.hidden_size), self._network.dtype)
         self.activations = self._activations_of(dtype, max_tokens, recompute)
         self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens = self.activations.pass_tokens

@@ -18,6 +18,14 @@ from gamedsl.policies.network import Network
 from gamedsl.policies.prefix_tree import Nodes, chunks, pack
 
 _ROOT = -1
+_BYTES, _MOST = 2**29, 2**18
+"""Bytes of the states that are kept, and how many at most: the index of each takes as much as a
+short state does."""
+
+
+def trunk_room(hidden: int, dtype: torch.dtype) -> int:
+    """Returns how many prefixes of a model are kept, where nobody says."""
+    return min(_MOST, _BYTES // (hidden * dtype.itemsize))
 
 
 class TrunkCache:
@@ -107,5 +115,16 @@ class TrunkCache:
                 self._id_of[key] = len(self._id_of)
                 new.append(node)
             path.append(self._id_of[key])
-        kept = [] if self._state_CD is None else [self._state_CD]
-        self._state_CD = torch.cat([*kept, hidden_ND[new]])
+        self._add(hidden_ND[new])
+
+    def _add(self, state_ND: torch.Tensor) -> None:
+        """Writes the states of the newest ids behind the others. Room grows by doubling, so that
+        many small passes do not copy all that is kept each time."""
+        start, stop = len(self) - len(state_ND), len(self)
+        if self._state_CD is None or stop > len(self._state_CD):
+            room = min(max(stop, 2 * start), max(stop, self._limit))
+            grown_CD = state_ND.new_empty(room, state_ND.shape[1])
+            if self._state_CD is not None:
+                grown_CD[:start] = self._state_CD[:start]
+            self._state_CD = grown_CD
+        self._state_CD[start:stop] = state_ND

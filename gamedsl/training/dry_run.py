@@ -17,7 +17,14 @@ import yaml
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.base import Notify, Policy, Query
 from gamedsl.policies.chunk_scoring import ChunkedPolicy
-from gamedsl.policies.cost import LOGIT_COPIES, Memory, measured_rate, memory_of
+from gamedsl.policies.cost import (
+    SCORED_COPIES,
+    TRAINED_COPIES,
+    WRITTEN_COPIES,
+    Memory,
+    measured_rate,
+    memory_of,
+)
 from gamedsl.policies.generation import Generated, Writing
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.multi_model import models_of
@@ -400,11 +407,12 @@ def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:
     size, passes = policy.size, policy.activations
     largest = min(work.tokens, max(passes.pass_tokens, GRAPH_TOKENS))
     kept = work.kept * size.hidden * size.dtype.itemsize
+    copies = TRAINED_COPIES if size.trains_all else WRITTEN_COPIES if work.read else SCORED_COPIES
     if work.read and isinstance(policy, HFPolicy):  # as much again while replies are drawn
         kept = 2 * min(policy.kv_bytes, work.kept * policy.kv_token_bytes)
     return memory_of(
         size, trained=trained, activations=passes.peak_bytes(largest, again=passes.again(largest)),
-        logits=LOGIT_COPIES * min(work.rows, policy.most_rows) * size.vocabulary, kept=kept,
+        logits=copies * min(work.rows, policy.most_rows) * size.vocabulary, kept=kept,
     )  # fmt: skip
 
 

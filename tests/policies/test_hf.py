@@ -17,6 +17,7 @@ from gamedsl.policies.errors import ModelError
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.network import Network
+from gamedsl.policies.trunk import trunk_room
 
 # PEFT itself asks transformers for a name that transformers has deprecated.
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
@@ -221,6 +222,27 @@ def test_trunk_cache_stays_valid_in_training() -> None:
     extended = (*QUERIES, _query("partner", "Fog and hail"))
     _assert_close(policy.log_probs(extended), fresh.log_probs(extended))
     assert len(passes) == 2
+
+
+def test_states_of_many_small_passes_are_those_of_one() -> None:
+    policy, plain = (_policy(LoraSpec(4, 8, layers=2), trunk_tokens=many) for many in (None, 0))
+    queries = [
+        Query((("user", f"{n} of {n * n}, {'so ' * (n % 5)}"),), ("stag", "hare"), "hunter")
+        for n in range(40)
+    ]
+    each = [policy.log_probs([query])[0] for query in queries]
+    known = len(policy._trunk)
+    _assert_close(each, plain.log_probs(queries), 1e-5)
+    _assert_close(policy.log_probs(queries), plain.log_probs(queries), 1e-5)
+    assert len(policy._trunk) == known
+
+
+@pytest.mark.parametrize(
+    ("hidden", "dtype", "prefixes"),
+    [(576, torch.float32, 233_016), (576, torch.bfloat16, 2**18), (4096, torch.bfloat16, 65_536)],
+)
+def test_trunk_cache_is_half_a_gib_at_most(hidden: int, dtype: torch.dtype, prefixes: int) -> None:
+    assert trunk_room(hidden, dtype) == prefixes
 
 
 def test_the_trunk_cache_is_bounded() -> None:
