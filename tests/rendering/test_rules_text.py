@@ -132,11 +132,21 @@ def test_what_a_param_decides_is_left_out() -> None:
     assert f"{shot}, written row,column." in rules(often)
 
 
-def test_a_comparison_of_params_is_decided() -> None:
-    paid = "Each player is paid at the end: the sum of pile"
-    assert f"{paid} if life is more than 0, else 0." in rules(gamedsl.load("small_hanabi").ir)
-    kept = gamedsl.load("small_hanabi", params={"lost": "keep"})
-    assert f"{paid}." in rules(kept.ir)
+@pytest.mark.parametrize("lost", ["zero", "keep"])
+def test_a_comparison_of_params_is_decided(ir, lost: str) -> None:
+    game = f"""\
+game: piles
+roles: [a]
+params: {{lost: {lost}}}
+types: {{Lost: [keep, zero]}}
+state: {{life: 1}}
+turns:
+  - {{role: a, choose: move, from: [go, stop]}}
+  - {{do: life = 0, if: move == go}}
+payoffs: 2 if life > 0 or lost == keep else 0
+"""
+    paid = "2" if lost == "keep" else "2 if life is more than 0, else 0"
+    assert f"is paid at the end: {paid}." in rules(ir(game))
 
 
 def test_who_is_told_by_a_param_is_said_plainly() -> None:

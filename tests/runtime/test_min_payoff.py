@@ -44,21 +44,6 @@ def test_payoffs_stay_within_their_bounds(name: str) -> None:
             assert span[0] <= paid <= span[1]
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_a_lost_hanabi_pays_nothing_or_its_piles(seed: int) -> None:
-    lost, kept = (gamedsl.load("hanabi", params={"lost": lost}).env() for lost in ("zero", "keep"))
-    random, nothing, piles = Random(seed), lost.reset(seed), kept.reset(seed)
-    while not nothing.done:
-        moves = {one.seat: gamedsl.Action(random.choice(one.legal)) for one in nothing.decisions}
-        nothing.step(moves)
-        piles.step(moves)
-    assert piles.done
-    seen = nothing.view("player_1").state
-    assert seen["life"] == 0
-    assert set(nothing.payoffs.values()) == {0}
-    assert set(piles.payoffs.values()) == {sum(seen["pile"].values())}
-
-
 GAME = """\
 game: g
 roles: [a, b]
