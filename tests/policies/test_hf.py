@@ -224,7 +224,7 @@ def test_trunk_cache_stays_valid_in_training() -> None:
     assert len(passes) == 2
 
 
-def test_states_of_many_small_passes_are_those_of_one() -> None:
+def test_small_passes_keep_the_same_states() -> None:
     policy, plain = (_policy(LoraSpec(4, 8, layers=2), trunk_tokens=many) for many in (None, 0))
     queries = [
         Query((("user", f"{n} of {n * n}, {'so ' * (n % 5)}"),), ("stag", "hare"), "hunter")

@@ -45,7 +45,7 @@ def test_float32_weights_are_never_copied() -> None:
 
 @pytest.mark.parametrize("scaling", [{}, {"final_logit_softcapping": 3.0}, {"logits_scaling": 2.0}])
 @pytest.mark.parametrize(("dtype", "kept"), [("float32", 2**30), ("bfloat16", 0)])
-def test_log_p_and_its_gradient_are_those_of_all_logits(
+def test_log_p_has_the_gradient_of_all_logits(
     dtype: str, kept: int, scaling: dict[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(network, "KEPT_BYTES", kept)

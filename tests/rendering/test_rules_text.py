@@ -149,7 +149,7 @@ payoffs: 2 if life > 0 or lost == keep else 0
     assert f"is paid at the end: {paid}." in rules(ir(game))
 
 
-def test_who_is_told_by_a_param_is_said_plainly() -> None:
+def test_who_is_told_is_said_plainly() -> None:
     assert "All are told landed" in rules(gamedsl.load("dark_hex").ir)
     abrupt = rules(gamedsl.load("dark_hex", params={"abrupt": True}).ir)
     assert "Each player is, if it is the player in turn, told landed" in abrupt
