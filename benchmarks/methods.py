@@ -184,7 +184,7 @@ def window(over: Any, result: Result) -> Sequence[Result]:
     return steps[-max(1, round(WINDOWS[over] * len(steps))) :]
 
 
-def measured(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[float]:
+def measured(path: str | Sequence[str | int], steps: Sequence[Result]) -> Iterator[float]:
     """The number at a place in each record that has it; policies are kept for some steps only."""
     for value in values_at(path, steps):
         yield float(value)
@@ -196,22 +196,25 @@ def intervals(claim: dict[str, Any], steps: Sequence[Result]) -> Iterator[tuple[
         yield float(low), float(high)
 
 
-def values_at(path: str | Sequence[str], steps: Sequence[Result]) -> Iterator[Any]:
-    """Returns what stands at a place in each record that has it."""
-    keys = path.split(".") if isinstance(path, str) else path
+def values_at(path: str | Sequence[str | int], steps: Sequence[Result]) -> Iterator[Any]:
+    """Returns what stands at a place in each record that has it. In lists, places are numbers."""
+    keys: Sequence[str | int] = path.split(".") if isinstance(path, str) else path
     for step in steps if keys else ():
         value: Any = step
         for key in keys:
-            value = value.get(key) if isinstance(value, dict) else None
+            if isinstance(value, list) and isinstance(key, int):
+                value = value[key]
+            else:
+                value = value.get(key) if isinstance(value, dict) else None
         if value is not None:
             yield value
 
 
-def named(path: str | Sequence[str]) -> str:
+def named(path: str | Sequence[str | int]) -> str:
     if isinstance(path, str):
         return path.replace(".", " of ", 1).replace("_", " ")
-    keys = [key for key in path if key not in ("policy", "probs")]
-    return f"P({keys[-1]}) at {' '.join(keys[:-1])}" if path[0] == "policy" else " ".join(path)
+    keys = [str(key) for key in path if key not in ("policy", "probs")]
+    return f"P({keys[-1]}) at {' '.join(keys[:-1])}" if path[0] == "policy" else " ".join(keys)
 
 
 def spoken(over: Any) -> str:

@@ -48,8 +48,8 @@ HERE = Path(__file__).parent
 EXPERTS = HERE / "experts.py"
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
 KEPT = (
-    "step", "exploitability", "reward", "entropy", "lines", "valid", "explained_variance",
-    "lag", "ess", "seconds",
+    "step", "exploitability", "exploitability_interval", "reward", "entropy", "lines", "valid",
+    "explained_variance", "lag", "ess", "seconds",
 )  # fmt: skip
 SEED = 1
 """Of the games that are held out."""
