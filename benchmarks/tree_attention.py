@@ -130,13 +130,10 @@ def floor(dtype: torch.dtype) -> dict[str, Any]:
     size, rate = policy.size, matmul_rate(dtype)
     layers = len(policy._network.layers)
     meets = float((tree.depth_N + 1).sum()) * size.hidden * 4
-    parts = {
-        "lower layers": 2 * len(tree) * size.trunk + (layers - 10) * meets,
-        "upper layers": 2 * len(tree) * (size.crown + size.adapters) + 10 * meets,
-        "output layer": 2 * len(tree.row_R) * size.head,
-    }
+    below = 2 * len(tree) * size.trunk + (layers - 10) * meets
+    above = 2 * len(tree) * (size.crown + size.adapters) + 10 * meets
+    head = 2 * len(tree.row_R) * size.head
     trained = 2 * len(tree) * size.adapters  # their own gradients
-    below, above, head = parts.values()
     least = (below + 3 * above + 3 * head + trained) / rate
     once = (below + 2 * above + 2 * head + trained) / rate
     print(
