@@ -102,7 +102,7 @@ def _known_reader(ir: GameIR, template: Template, problems: Problems) -> bool:
 
 def _known_slot(ir: GameIR, template: Template, problems: Problems) -> bool:
     """Returns whether a seat reads this slot: either its events, or a view."""
-    unseen = template.slot == "seen" and ir.views.keys() - ir.windows.keys() >= set(ir.seats)
+    unseen = template.slot == "seen" and ir.views.keys() - ir.windows.keys() >= set(ir.everyone)
     if not unseen and (template.slot != "view" or ir.view):
         return True
     problems.add(

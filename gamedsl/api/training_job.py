@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from gamedsl.collector import collector_paused
 from gamedsl.diagnostics import CompileError, Problems
+from gamedsl.errors import UserError
 from gamedsl.training.errors import TrainError
 
 if TYPE_CHECKING:
     from gamedsl.analysis.proof import Proof
     from gamedsl.diagnostics import Diagnostic
-    from gamedsl.diagnostics.spans import Span
     from gamedsl.ir.game import Setting
     from gamedsl.policies.base import Notify
     from gamedsl.policies.generation import Writing
@@ -106,6 +106,7 @@ def resumed_job(
     """
     from gamedsl.recipe.resolve import override
     from gamedsl.runs.saved import wording_of
+    from gamedsl.training.imitated_files import require_unchanged
     from gamedsl.training.runfolder import open_run
 
     listener = listener or Listener()
@@ -130,6 +131,8 @@ def resumed_job(
         settings = [override(key, value) for key, value in found.settings().items()]
         settings += [override("wording", wording_of(info)), *more]
         checked = _checked(game, proofs, settings, addresses, listener, warn=False)
+        if not forced and not any(found.checkpoints.glob("step-*.pt")):
+            require_unchanged(checked[1], info.get("imitated", ()))
         return TrainingJob(*checked, info["params"], found)
 
 
@@ -208,7 +211,7 @@ def _checked(
     every = [*game.ir.settings, *settings]
     check_equilibria(game.ir, recipe, {one.key: one.span for one in every}, proofs, problems)
     if warn:  # what a run imitated is of no use to it when it goes on
-        _check_files(recipe, every, game.ir.span, problems)
+        _check_sources(game, recipe, every, addresses, problems)
     if not problems.errors:
         require(game.ir, recipe)
         game = game.worded(recipe.wording)
@@ -237,23 +240,56 @@ def hire(
         return None
 
 
-def _check_files(
-    recipe: Recipe, settings: Sequence[Setting], place: Span, problems: Problems
-) -> None:
-    """Report the files to imitate that are not there, before a model is loaded for them."""
-    from gamedsl.recipe.resolve import span_of
-    from gamedsl.recipe.table import file_of
+_SLOW = ("model", "equilibrium", "best_response")
+"""Experts that are opened when they are imitated alone: they load a model, or solve the game."""
 
-    named = {"warm_up.expert": recipe.warm_up.expert}
-    named |= {f"roles.{one.role}.expert": one.expert for one in recipe.roles}
-    for key, expert in named.items():
-        path = None if expert is None else file_of(expert)
-        if path is not None and not path.exists():
-            problems.add(
-                "GD0711", f"there is no file `{path}` to imitate", span_of(key, settings) or place,
-                why="not to be had",
-                help="a path is relative to the folder in which the command runs",
-            )  # fmt: skip
+
+def _check_sources(
+    game: Game, recipe: Recipe, settings: Sequence[Setting], addresses: Collection[str],
+    problems: Problems,
+) -> None:  # fmt: skip
+    """Report what a run is to learn from, and cannot, before a model is loaded for it."""
+    from gamedsl.recipe.resolve import span_of
+
+    for key, fact, fix in _missing_sources(game, recipe, addresses):
+        place = span_of(key, settings) or game.ir.span
+        problems.add("GD0711", fact, place, why="not to be had", help=fix)
+
+
+def _missing_sources(
+    game: Game, recipe: Recipe, addresses: Collection[str]
+) -> Iterator[tuple[str, str, str]]:
+    """Yields for each setting that names what is not to be had its key, the fact and the fix."""
+    from gamedsl.players.base import PlayerError
+    from gamedsl.players.table import open_player
+    from gamedsl.recipe.table import file_of
+    from gamedsl.runs.saved import open_saved
+    from gamedsl.storage.reader import expanded
+    from gamedsl.training.imitated_files import check_file, experts_of
+    from gamedsl.training.seats import budget_of
+
+    named = experts_of(recipe)
+    if named and recipe.warm_up.opponents is not None:
+        named["warm_up.opponents"] = recipe.warm_up.opponents
+    for key, name in named.items():
+        kind, path = name.partition(":")[0].strip(), file_of(name)
+        try:
+            if key == "warm_up.opponents" or (path is None and kind not in ("file", *_SLOW)):
+                budget = budget_of(recipe, addresses)
+                open_player(name, game, seed=recipe.seed, budget=budget, from_file=True)
+            elif path is not None:
+                check_file(path, recipe, game.ir)
+            elif kind == "file":
+                yield key, f"`{name}` names no file", "write `file:PATH`"
+        except PlayerError as error:
+            yield key, error.message, error.help
+        except TrainError as error:
+            yield key, error.fact, error.fix
+    if recipe.kl and recipe.reference is not None:
+        try:
+            open_saved(expanded(recipe.reference))
+        except UserError as error:
+            yield "reference", error.fact, error.fix
 
 
 def spare_idle_cores() -> None:

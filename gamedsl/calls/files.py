@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from gamedsl.calls import registry
-from gamedsl.storage.reader import FileRefused, read_bytes
+from gamedsl.storage.reader import FileRefused, expanded, read_bytes
 from gamedsl.storage.refusals import reason
 
 MAX_BYTES = 1 << 20
@@ -57,7 +57,7 @@ def allow_calls(path: Path | str) -> CallFile:
     Raises CallFileError for a file that cannot be read, fails, registers nothing, or registers a
     name that is taken.
     """
-    path = Path(path).expanduser()
+    path = expanded(path)
     try:
         content = read_bytes(path, limit=MAX_BYTES)
     except FileRefused as error:

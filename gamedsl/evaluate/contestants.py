@@ -31,6 +31,7 @@ from gamedsl.policies.endpoint import (
 )
 from gamedsl.runs.errors import RunDamaged
 from gamedsl.runs.saved import RECIPE, SavedRun, number_in, settings_in
+from gamedsl.storage.reader import expanded
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -97,7 +98,7 @@ def spec_of(text: str) -> str:
             raise EvalError(error.fact, error.fix) from None
     if head in PLAYERS:
         return text
-    path = Path(text).expanduser()
+    path = expanded(text)
     if (path / "run.json").is_file():
         return f"run:{path}"
     if path.is_file() and path.suffix == ".json":
@@ -167,8 +168,8 @@ def _parts(argument: str) -> Iterator[tuple[str, bytes]]:
     """The names and contents of the files that make a player what it is, if it is in files: the
     argument as it is, or before `:NAME` or `@STEP`."""
     found = re.fullmatch(r"(.+?)(?:@(\d+)|:(\w+))?", argument)
-    whole = Path(argument).expanduser()
-    path = whole if whole.exists() or found is None else Path(found[1]).expanduser()
+    whole = expanded(argument)
+    path = whole if whole.exists() or found is None else expanded(found[1])
     if path.is_file():
         yield argument.removeprefix(str(path)), path.read_bytes()
     elif (path / "run.json").is_file():

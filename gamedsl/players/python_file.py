@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.players.base import Player, PlayerError, PlayerRequest, PlayerSpec
+from gamedsl.storage.reader import expanded
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Action, Decision, Episode
@@ -34,7 +34,7 @@ def load_player(argument: str, *, seed: int) -> Player:
     file, _, name = argument.rpartition(":")
     if not file or not name.isidentifier():
         raise PlayerError(f"`{argument}` does not name a player in a file", f"write {_FORM}")
-    path = Path(file).expanduser()
+    path = expanded(file)
     if not path.is_file():
         raise PlayerError(f"there is no file `{file}`", f"write {_FORM}")
     spec = importlib.util.spec_from_file_location(path.stem, path)

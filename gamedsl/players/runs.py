@@ -20,6 +20,7 @@ from gamedsl.recipe.resolve import read_recipe
 from gamedsl.recipe.table import Recipe, Vllm
 from gamedsl.runs.errors import RunDamaged
 from gamedsl.runs.saved import INFO, RECIPE, SavedRun, number_in, open_saved, wording_of
+from gamedsl.storage.reader import expanded
 
 if TYPE_CHECKING:
     from gamedsl.players.model import SpeakingPlayer
@@ -117,9 +118,9 @@ def _as_player_error() -> Iterator[None]:
 def folder_and_step(argument: str) -> tuple[Path, int | None]:
     """A folder, and the step after an `@`, if there is one."""
     found = re.fullmatch(r"(.+)@(\d+)", argument)
-    if found is None or Path(argument).expanduser().is_dir():
-        return Path(argument).expanduser(), None
-    return Path(found[1]).expanduser(), int(found[2])
+    if found is None or expanded(argument).is_dir():
+        return expanded(argument), None
+    return expanded(found[1]), int(found[2])
 
 
 def _adapters(folder: Path, step: int | None) -> Mapping[str, Any]:

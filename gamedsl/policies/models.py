@@ -24,6 +24,7 @@ from gamedsl.policies.names import EMBEDDED, SMALL, TINY
 from gamedsl.policies.network import layers_of
 from gamedsl.policies.progress_bars import without_progress_bars
 from gamedsl.policies.quantised import Quantize, quantise
+from gamedsl.storage.reader import expanded
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 
@@ -45,8 +46,8 @@ def locate(name: str, notify: Notify = silent) -> str:
     """
     if name == smollm2.NAME:
         return str(smollm2.folder(notify))
-    if Path(name).expanduser().is_dir():
-        return str(Path(name).expanduser())
+    if expanded(name).is_dir():
+        return str(expanded(name))
     if _HUB_ID.fullmatch(name):
         return name
     near = difflib.get_close_matches(name, EMBEDDED, n=1)

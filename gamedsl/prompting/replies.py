@@ -68,6 +68,7 @@ REASONS: dict[str, str] = {
     "length": "a text or a list has a length that it may not have",
     "characters": "it has a control character, or half of a surrogate pair",
     "large": "it is longer, or nested deeper, than any reply may be",
+    "tokens": "it has more tokens than the step allows",
     "invalid": "what it says is against the step's `valid`",
     "truncated": "it reached its limit of tokens before it ended",
     "timeout": "it did not come in time",

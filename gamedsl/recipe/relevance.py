@@ -11,6 +11,7 @@ from gamedsl.diagnostics.fixes import Fix
 from gamedsl.frontend.source.edits import delete_entry
 from gamedsl.recipe.conflicts import RecipeCheck
 from gamedsl.recipe.methods import method_spec, table
+from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.setting import SettingSpec
 from gamedsl.recipe.table import Recipe, RoleSettings
 
@@ -31,7 +32,7 @@ def check_words(check: RecipeCheck) -> None:
         if row.closed_only:
             _refuse(check, row, _in_words(row.closed_because))
         elif row.in_words is not None and value not in row.in_words:
-            known = " or ".join(f"`{one}`" for one in row.in_words if one is not None)
+            known = " or ".join(f"`{row.absent if one is None else one}`" for one in row.in_words)
             given = row.name in check.given and row.name not in check.usual
             because = method_spec(value).closed_because if row.name == "method" else None
             check.conflict(
@@ -94,6 +95,24 @@ def check_unread(check: RecipeCheck, overrides: Set[str]) -> None:
                     ),
                 )  # fmt: skip
                 break
+
+
+def check_preset(check: RecipeCheck, overrides: Set[str]) -> None:
+    """Warn of settings of the file that win over a preset which was given for this run alone."""
+    name, setting = check.recipe.preset, check.given.get("preset")
+    if name is None or setting is None or "preset" not in overrides:
+        return
+    for key, usual in PRESETS[name].settings.items():
+        row, own = table()[key], check.given.get(key)
+        if own is None or key in overrides or row.converted(usual) == check.recipe.value(key):
+            continue
+        check.problems.add(
+            "GD0716", f"`preset: {name}` has `{key}: {usual}`, and the game's own setting wins",
+            setting.span, severity="warning", why=f"is not all of `{name}` here",
+            help=f"add `--set {key}={usual}`, if it should be", notes=(
+                Note(own.span, f"`{key}` is set here"),
+            ),
+        )  # fmt: skip
 
 
 def _row_and_recipe(check: RecipeCheck, name: str) -> tuple[SettingSpec | None, Recipe]:

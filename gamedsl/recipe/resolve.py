@@ -23,7 +23,7 @@ from gamedsl.ir.game import GameIR, Setting
 from gamedsl.recipe.conflicts import CONFLICTS, RecipeCheck, check_group_std
 from gamedsl.recipe.curriculum import check_curriculum
 from gamedsl.recipe.methods import METHODS, default_of, method_spec, table
-from gamedsl.recipe.relevance import check_unread, check_words
+from gamedsl.recipe.relevance import check_preset, check_unread, check_words
 from gamedsl.recipe.roles import check_roles, read_opponents, read_roles
 from gamedsl.recipe.rotation import check_learn
 from gamedsl.recipe.setting import SettingSpec, field_types
@@ -92,7 +92,9 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     check.check((*CONFLICTS, *method_spec(method).conflicts))
     for check_part in (check_roles, check_words, check_learn, check_curriculum, check_group_std):
         check_part(check)
-    check_unread(check, {setting.key for setting in overridden})
+    alone = {setting.key for setting in overridden}
+    check_unread(check, alone)
+    check_preset(check, alone)
     return recipe
 
 

@@ -24,6 +24,7 @@ from gamedsl.recipe.setting import (
     setting,
     specs,
 )
+from gamedsl.storage.reader import expanded
 
 if TYPE_CHECKING:
     from gamedsl.ir.game import GameIR
@@ -251,8 +252,8 @@ class Lora:
 
 def file_of(expert: str) -> Path | None:
     """The file or folder that `file:PATH` imitates; None of a player."""
-    kind, colon, path = expert.partition(":")
-    return Path(path).expanduser() if kind == "file" and colon else None
+    kind, _, path = expert.partition(":")
+    return expanded(path) if kind == "file" and path.strip() else None
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,7 @@ _INFO = Fields(optional={
     "kv_cache": MapOf("model", NUMBER),
     "versions": MapOf("package", TEXT), "started": TEXT, "wording": TEXT,
     "calls": ArrayOf(Fields({"file": TEXT, "sha256": TEXT})),
+    "imitated": ArrayOf(Fields({"file": TEXT, "sha256": TEXT})),
     "forced": ArrayOf(Fields({"step": optional(WHOLE), "files": MapOf("file", TEXT)})),
 })  # fmt: skip
 """The entries of `run.json`."""

@@ -214,8 +214,11 @@ def _parse_open(decision: Decision, text: str, name: str, state: State) -> str |
     if isinstance(read, ParseFailure):
         return read
     open_reply_value(read, said, decision.type, seats)
-    if _tokens(decision, text) > said.max_tokens:
-        return ParseFailure("large", text)
+    size = _tokens(decision, text)
+    if name and size > said.max_tokens:  # a canonical name is no reply, and may be the longer one
+        size = min(size, _tokens(decision, decision.write(name)))
+    if size > said.max_tokens:
+        return ParseFailure("tokens", text, f"{size:,}, and at most {said.max_tokens:,} may be")
     if said.valid is None:
         return read
     objection = cast(OpenState, state).objection(decision.seat, read)

@@ -259,9 +259,10 @@ def _allowed(episode: Episode, decision: Decision, name: str) -> None:
     except ValueError:
         heard = ParseFailure("malformed", name)
     if isinstance(heard, ParseFailure):
+        detail = f" ({heard.detail})" if heard.detail else ""
         raise DisagreementError(
             f"`{name}` cannot be said by {decision.seat} at {decision.step}: "
-            f"{REASONS[heard.reason]}"
+            f"{REASONS[heard.reason]}{detail}"
         )
 
 

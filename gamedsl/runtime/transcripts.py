@@ -17,6 +17,7 @@ transcript against the game.
 
 from __future__ import annotations
 
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -124,6 +125,43 @@ class Transcript:
     line: int
     given: tuple[Given, ...] = ()
     """The results of functions, in order."""
+
+
+class RecordedReplies:
+    """The replies that the head of a transcript has, which may hold any value: `replies` as they
+    were written, and of these the `mistakes`, which were refused. Each is given once, in order."""
+
+    def __init__(self, transcript: Transcript) -> None:
+        self.refusals: dict[tuple[str, str, int], list[tuple[str, str]]] = defaultdict(list)
+        """The reasons and the texts, by seat, step and the number of earlier answers there."""
+        for seat, step, text, one in _told(transcript.head.get("mistakes")):
+            turn = one.get("occurrence")
+            if isinstance(turn, int):
+                self.refusals[seat, step, turn].append((str(one.get("reason")), text))
+        self._texts: dict[tuple[str, str], deque[str]] = defaultdict(deque)
+        for seat, step, text, _ in _told(transcript.head.get("replies")):
+            self._texts[seat, step].append(text)
+
+    def refused(self, seat: str, step: str, turn: int) -> tuple[tuple[str, str], ...]:
+        """Returns the reasons and the texts of the replies that were refused at a decision."""
+        return tuple(self.refusals.get((seat, step, turn), ()))
+
+    def take(self, seat: str, step: str, refused: int, answered: bool) -> str:
+        """Takes the replies of a decision: a number of refused ones, and one after these if it was
+        `answered`, whose text is returned; it is empty where none was recorded."""
+        texts = self._texts[seat, step]
+        for _ in range(min(refused, len(texts))):
+            texts.popleft()
+        return texts.popleft() if answered and texts else ""
+
+
+def _told(value: Any) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
+    """Yields seat, step, text and the whole of each entry of what should be a list of them."""
+    for one in value if isinstance(value, list) else ():
+        if isinstance(one, dict):
+            seat, step, text = (one.get(key) for key in ("seat", "step", "text"))
+            if isinstance(seat, str) and isinstance(step, str) and isinstance(text, str):
+                yield seat, step, text, one
 
 
 def dump(episode: Episode) -> str:

@@ -42,6 +42,14 @@ class FileRefused(OSError):
         return f"`{self.path}` cannot be read: {self.reason}"
 
 
+def expanded(path: str | Path) -> Path:
+    """Returns a path with the home folder in place of a `~`; as it is where no such user is."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError:
+        return Path(path)
+
+
 def read_bytes(path: Path | str, *, limit: int, below: Path | str | None = None) -> bytes:
     """Returns the content of a regular file of at most `limit` bytes.
 

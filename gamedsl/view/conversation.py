@@ -10,7 +10,7 @@ style sheet. Both show every text as text: HTML is escaped, and so is what does 
 from __future__ import annotations
 
 import json
-from collections import defaultdict, deque
+from collections import defaultdict
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
@@ -24,7 +24,7 @@ from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.prompts import RenderError
 from gamedsl.prompting.replies import REASONS, ParseFailure, split_thought
 from gamedsl.runtime.replay import indexed
-from gamedsl.runtime.transcripts import Chosen, Drawn, Failed
+from gamedsl.runtime.transcripts import Chosen, Drawn, Failed, RecordedReplies
 from gamedsl.storage.characters import escaped
 from gamedsl.tables.model import TextRun, series
 from gamedsl.tables.text import cut as cut_text
@@ -178,27 +178,18 @@ def recorded_conversation(transcript: Transcript) -> Conversation:
 
 
 class _Records:
-    """The refused replies and the texts of replies that the head of a transcript holds, which may
-    be any value; each is given once, in the order of the play."""
+    """What the head of a transcript says of replies and labels; it may hold any value."""
 
     def __init__(self, transcript: Transcript) -> None:
-        head = transcript.head
-        self._refused: dict[tuple[str, str, int], list[Refusal]] = defaultdict(list)
-        for seat, step, text, one in _told(head.get("mistakes")):
-            turn = one.get("occurrence")
-            if isinstance(turn, int):
-                self._refused[seat, step, turn].append(Refusal(str(one.get("reason")), text))
-        self._texts: dict[tuple[str, str], deque[str]] = defaultdict(deque)
-        for seat, step, text, _ in _told(head.get("replies")):
-            self._texts[seat, step].append(text)
-        labels = head.get("labels")
+        self._replies = RecordedReplies(transcript)
+        labels = transcript.head.get("labels")
         self.labels: Mapping[str, Any] = labels if isinstance(labels, dict) else {}
         self._turns: dict[tuple[str, str], int] = defaultdict(int)
 
     def last_of(self, seat: str) -> tuple[str, tuple[Refusal, ...]]:
         """Returns the step at which a seat was refused last, and the refusals there."""
-        places = [place for place in self._refused if place[0] == seat]
-        return (places[-1][1], tuple(self._refused[places[-1]])) if places else ("its turn", ())
+        places = [place for place in self._replies.refusals if place[0] == seat]
+        return (places[-1][1], self.refused(*places[-1])) if places else ("its turn", ())
 
     def is_option(self, name: str) -> bool:
         """Returns whether the label book has an option of this name."""
@@ -211,14 +202,12 @@ class _Records:
         return self._turns[seat, step] - 1
 
     def refused(self, seat: str, step: str, turn: int) -> tuple[Refusal, ...]:
-        return tuple(self._refused.get((seat, step, turn), ()))
+        """Returns the replies of a seat that were refused at a decision, in order."""
+        return tuple(Refusal(*one) for one in self._replies.refused(seat, step, turn))
 
     def reply(self, seat: str, step: str, refused: int, answered: bool) -> str:
         """Returns the text of the answer after a number of refused ones; empty if there is none."""
-        texts = self._texts[seat, step]
-        for _ in range(min(refused, len(texts))):
-            texts.popleft()
-        return texts.popleft() if answered and texts else ""
+        return self._replies.take(seat, step, refused, answered)
 
     def label(self, name: str) -> str:
         """Returns the label of an option, empty where it is the name."""
@@ -352,15 +341,6 @@ def _title(transcript: Transcript) -> str:
 
 def _amount(amount: Any) -> str | None:
     return None if amount is None else str(amount)
-
-
-def _told(value: Any) -> Iterator[tuple[str, str, str, dict[str, Any]]]:
-    """Yields seat, step, text and the whole of each entry of what should be a list of them."""
-    for one in value if isinstance(value, list) else ():
-        if isinstance(one, dict):
-            seat, step, text = (one.get(key) for key in ("seat", "step", "text"))
-            if isinstance(seat, str) and isinstance(step, str) and isinstance(text, str):
-                yield seat, step, text, one
 
 
 def _fields(name: str) -> Iterator[str]:

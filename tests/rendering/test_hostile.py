@@ -35,4 +35,4 @@ def test_no_hostile_reply_is_mistaken(seeds: range) -> None:
             assert found == reply.says, (seed, reply)
             valid += 1
     assert valid > len(seeds) // 5
-    assert reasons == REASONS.keys() - {"invalid", "truncated", "timeout", "endpoint"}
+    assert reasons == REASONS.keys() - {"invalid", "tokens", "truncated", "timeout", "endpoint"}

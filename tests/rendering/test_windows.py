@@ -14,7 +14,7 @@ from gamedsl.analysis.history_prompts import sample_book
 from gamedsl.analysis.prompt_bounds import PromptBounds
 from gamedsl.compiler import compile_file
 from gamedsl.prompting.history_bounds import most_reply_tokens
-from gamedsl.runtime import Decision, Env, Game
+from gamedsl.runtime import Action, Decision, Env, Game
 from gamedsl.solve.bisimulation import merging
 
 TALK = """
@@ -165,6 +165,28 @@ def test_seen_templates_need_told_events(tmp_path: Path) -> None:
     path = tmp_path / "dark.yaml"
     path.write_text(seen, encoding="utf-8")
     assert [d.code for d in compile_file(path).diagnostics if d.severity == "error"] == ["GD0511"]
+
+
+def test_referees_read_seen_templates_beside_views(tmp_path: Path) -> None:
+    """A view is of roles alone: a referee is told events in any game."""
+    game = load(
+        tmp_path,
+        """
+game: seen_by_a_judge
+roles: [x]
+referees: [judge]
+state: {kept: 0}
+view: [kept]
+turns:
+  - {role: x, choose: n, from: 1..3}
+  - {role: judge, choose: fine, from: [yes, no]}
+payoffs: 1 if fine == yes else 0
+prompts: {seen: {n: "It is {{ choice }}."}}
+""",
+    )
+    episode = game.env().reset(seed=0)
+    episode.step({"x": Action("2")})
+    assert "It is 2." in episode.decisions[0].messages[-1][1]
 
 
 def test_a_window_is_rendering_and_no_rule(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_chats_are_learned_message_by_message(compiled: Callable[[str], Game], t
     ("line", "message"),
     [
         ({"messages": [{"role": "tool", "content": "x"}]}, "role 'tool'"),
-        ({"messages": [{"role": "user", "content": "x"}]}, "no message of the assistant"),
+        ({"messages": [{"role": "user", "content": "x"}]}, "no words of the assistant"),
         ({"messages": CHAT, "adapter": "nobody"}, "names the adapter `nobody`"),
     ],
 )
@@ -152,5 +152,5 @@ def test_folders_of_data_sets_are_read(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     datasets.Dataset.from_list([{"messages": CHAT}] * 2).save_to_disk(str(tmp_path / "rows"))
     found = list(read_chats(tmp_path / "rows"))
-    assert [len(messages) for _, messages in found] == [4, 4]
-    assert found[0][1][3] == ("assistant", "It is 3.")
+    assert [len(one.messages) for one in found] == [4, 4]
+    assert found[0].messages[3] == ("assistant", "It is 3.")

@@ -1,0 +1,300 @@
+"""Files that are imitated: they are learned as they were played, and refused with their line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gamedsl
+from gamedsl import calls
+from gamedsl.api.training_job import resumed_job
+from gamedsl.cli import main
+from gamedsl.runtime import Action, Episode, Game
+from gamedsl.runtime.replay import replay
+from gamedsl.runtime.transcripts import read
+from gamedsl.storage.strict_json import write
+from gamedsl.training.chat_data import is_chats, read_chats
+from gamedsl.training.errors import TrainError
+from gamedsl.training.imitated_files import fingerprints
+from gamedsl.training.imitation_data import ValidReply, choices
+from tests.conftest import ROOT
+from tests.train import in_words
+from tests.train.test_written_reasoning import CHAT, THINK, chats
+
+LASTING = """
+game: lasting
+roles: [asker]
+state: {notes: {of: text(400), lasts: run}}
+turns:
+  - {show: notes, as: earlier, if: notes != none}
+  - {role: asker, choose: ask, from: [news, time]}
+  - {role: asker, say: notes, max_tokens: 300}
+payoffs: 1 if ask == news else 0
+on_invalid: {then: forfeit, pay: -1}
+"""
+ROLLS = """
+game: rolls
+roles: [ann]
+turns:
+  - {role: ann, say: line, max_tokens: 40}
+  - {call: roll, with: {text: line}, gives: die, seen_by: all}
+  - {role: ann, choose: pick, from: [low, high]}
+  - {if: die > 1, role: ann, say: more, max_tokens: 40}
+payoffs: 1
+on_invalid: {then: forfeit, pay: -1}
+"""
+AGAIN = """
+game: again
+roles: [guesser]
+turns:
+  - {role: guesser, say: guess, read: {n: 1..8}, max_tokens: 12}
+payoffs: guess.n
+on_invalid: {retry: 2, then: forfeit, pay: -1}
+"""
+TOOLS = """
+game: tools
+roles: [agent]
+actions:
+  go: {about: Goes.}
+  stay_where_you_are: {about: Stays.}
+  look_around_the_room: {about: Looks.}
+  listen_at_the_door: {about: Listens.}
+  say: {about: Says., args: {words: text(20)}}
+turns:
+  - {role: agent, choose: move, from: actions, max_tokens: 60}
+payoffs: 1
+respond: tool
+on_invalid: {then: forfeit, pay: -1}
+"""
+
+
+def learned(game: Game, *lines: str) -> list[ValidReply]:
+    """What is learned of games that are recorded as JSON lines."""
+    found = list[ValidReply]()
+    for line in lines:
+        (transcript,) = read(line)
+        played = replay(game, transcript)
+        assert not played.faults, [str(fault) for fault in played.faults]
+        found += choices(played)
+    return found
+
+
+def line_of(episode: Episode, *replies: dict[str, str]) -> str:
+    return write({**episode.transcript, "replies": list(replies)})
+
+
+def test_what_lasts_is_in_the_prompts_that_are_learned(compiled: Callable[[str], Game]) -> None:
+    game = compiled(LASTING)
+    env, memory, asked, lines = game.env(), None, [], []
+    for number in range(3):
+        episode = env.reset(seed=number, memory=memory)
+        asked.append(episode.decisions[0].messages)
+        episode.step({"asker": Action("news")})
+        episode.step({"asker": f"It was {number}."})
+        memory = episode.memory
+        lines.append(line_of(episode))
+    found = learned(game, *lines)
+    assert [one.decision.messages for one in found if one.decision.step == "ask"] == asked
+    assert len({*asked}) == 3
+
+
+def test_what_functions_gave_is_not_asked_again(
+    compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once 2 comes and then 1 for ever: asked anew, the game would end before its last reply."""
+    rolled = iter([2])
+    calls.registry.lookup("exact")
+    monkeypatch.setattr(calls.registry, "_FUNCTIONS", dict(calls.registry._FUNCTIONS))
+
+    @calls.registry.function(
+        arguments={"text": "text"}, result="int", pure=False, version=1, time_limit=1, on_timeout=0
+    )
+    def roll(text: str) -> Any:
+        """What the die shows."""
+        return next(rolled, 1)
+
+    game = compiled(ROLLS)
+    rolled = iter([2])
+    episode = game.env().reset(seed=0)
+    for reply in ("a", Action("high"), "b"):
+        episode.step({"ann": reply})
+    assert episode.done
+    found = learned(game, line_of(episode))
+    assert [(one.decision.step, one.name) for one in found] == [
+        ("line", "a"), ("pick", "high"), ("more", "b"),
+    ]  # fmt: skip
+
+
+def test_a_reply_that_was_refused_is_not_learned(compiled: Callable[[str], Game]) -> None:
+    """One that was cut off may read as well as the one that counted."""
+    game = compiled(AGAIN)
+    episode = game.env().reset(seed=0)
+    cut, whole = 'it is {"n": 3} because', 'so {"n": 3}'
+    episode.step({"guesser": gamedsl.ParseFailure("truncated", cut)})
+    episode.step({"guesser": whole})
+    said = [{"seat": "guesser", "step": "guess", "text": text} for text in (cut, whole)]
+    (one,) = learned(game, line_of(episode, *said))
+    assert (one.name, one.text) == ('{"n":3}', whole)
+
+
+def test_an_action_counts_the_tokens_of_its_reply(compiled: Callable[[str], Game]) -> None:
+    """The canonical name of a tool call has all other actions in it, as nulls."""
+    game = compiled(TOOLS)
+    policy = in_words.opened(game, in_words.recipe_of(game))
+    env = game.env(tokenizer=policy.tokenizer)
+    decision = env.reset(seed=0).decisions[0]
+    name = '{"go":{},"stay_where_you_are":null,"look_around_the_room":null,'
+    name += '"listen_at_the_door":null,"say":null}'
+    assert policy.tokenizer.count(name) > 60 >= policy.tokenizer.count(decision.write(name))
+    episode = env.reset(seed=0)
+    episode.step({"agent": Action(name)})
+    assert episode.done
+    assert not episode.failures
+    long = env.reset(seed=0)
+    long.step({"agent": decision.write(name) + " " + "word " * 60})
+    (failure,) = long.failures.values()
+    assert failure.reason == "tokens"
+    assert str(policy.tokenizer.count(failure.text)) in failure.detail
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('\n\n{"messages": []}\n', True),
+        ('\ufeff{"messages": []}\n', True),
+        ('{"messages": [{"role": "user", "content": "\\"format\\": 1"}]}\n', True),
+        ('{"messages": [{"role": "assistant", "tool_calls": [{"name": "f", "arguments": '
+         '{"format": 1}}]}]}\n', True),
+        ('{"format": 1, "game": "g", "replies": [{"text": "\\"messages\\""}]}\n', False),
+        ("", False),
+    ],
+)  # fmt: skip
+def test_chats_are_told_from_transcripts(tmp_path: Path, text: str, expected: bool) -> None:
+    file = tmp_path / "data.jsonl"
+    file.write_text(text, encoding="utf-8")
+    assert is_chats(file) is expected
+
+
+def chat(*messages: Any, **more: Any) -> dict[str, Any]:
+    return {"messages": list(messages), **more}
+
+
+ASKS, SAYS = {"role": "user", "content": "x"}, {"role": "assistant", "content": "y"}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        (chat(SAYS), "begins with the assistant"),
+        (chat(ASKS, {"role": "assistant", "content": ""}), "no words of the assistant"),
+        (chat(ASKS, {"role": "assistant", "content": 0}), "content is no text"),
+        (chat(ASKS, {"role": "assistant", "content": []}), "content is no text"),
+        (chat(ASKS, {"role": "assistant", "tool_calls": [{"function": "peek"}]}), "without a name"),
+        (chat(ASKS, {"role": "assistant", "tool_calls": [7]}), "without a name"),
+        (chat(ASKS, SAYS, adapter=3), "an `adapter` that is no name: 3"),
+        (chat(ASKS, {"role": "assistant", "content": "so " * 9000}), "and the model reads"),
+    ],
+)
+def test_chats_without_a_lesson_are_refused_with_their_line(
+    compiled: Callable[[str], Game], tmp_path: Path, line: dict[str, Any], message: str
+) -> None:
+    file = tmp_path / "chats.jsonl"
+    file.write_text(json.dumps({"messages": CHAT}) + "\n" + json.dumps(line), encoding="utf-8")
+    with pytest.raises(TrainError, match=message) as caught:
+        chats(compiled(THINK), f"file:{file}")
+    assert f"{file}, line 2" in caught.value.fact
+
+
+def test_a_file_that_is_all_held_out_says_so(compiled: Callable[[str], Game], tmp_path) -> None:
+    file = tmp_path / "chats.jsonl"
+    said = "This is the second of two."  # its hash holds it out
+    file.write_text(json.dumps(chat(ASKS, SAYS | {"content": said})) + "\n", encoding="utf-8")
+    with pytest.raises(TrainError, match="all 1 are held out") as caught:
+        chats(compiled(THINK), f"file:{file}", warm_up__held_out=0.5)
+    assert caught.value.fix == "lower `warm_up.held_out`"
+
+
+def test_folders_add_no_arguments_to_calls(tmp_path: Path) -> None:
+    datasets = pytest.importorskip("datasets")
+    other = {"function": {"name": "say", "arguments": {"words": "hi"}}}
+    first = {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}}
+    rows = [chat(ASKS | {"tool_calls": []}, SAYS | {"tool_calls": [one]}) for one in (first, other)]
+    datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "rows"))
+    said = [one.messages[1][1] for one in read_chats(tmp_path / "rows")]
+    assert said == [
+        'y<tool_call>{"name":"add","arguments":{"a":1,"b":2}}</tool_call>',
+        'y<tool_call>{"name":"say","arguments":{"words":"hi"}}</tool_call>',
+    ]
+    (tmp_path / "rows" / "state.json").write_text("[]", encoding="utf-8")
+    with pytest.raises(TrainError, match="cannot be read as a data set"):
+        next(read_chats(tmp_path / "rows"))
+
+
+TRAIN = ("train", "guess_in_words", "--model", "tiny", "--dry-run")
+
+
+@pytest.mark.parametrize(
+    ("settings", "fact", "fix"),
+    [
+        (["warm_up.expert=nosuch"], "there is no player `nosuch`", "there are random"),
+        (["warm_up.expert=file:"], "`file:` names no file", "write `file:PATH`"),
+        (["warm_up.expert=file:~no-such-user/x"], "no file `~no-such-user/x`", "relative"),
+        (["warm_up.expert=file:EMPTY"], "holds no game", "transcripts or chats"),
+        (["warm_up.expert=file:CHATS", "warm_up.reward=1"], "not say what was earned", "leave"),
+        (["kl=0.1", "reference=nosuch"], "`nosuch` is not a run folder", "the folder that"),
+        (["max_change=0.1"], "not for games in words", "write `off`"),
+    ],
+)
+def test_what_is_not_to_be_had_is_said_before_a_model_is_loaded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: list[str], fact: str, fix: str
+) -> None:
+    (tmp_path / "EMPTY").write_text("\n", encoding="utf-8")
+    (tmp_path / "CHATS").write_text(json.dumps({"messages": CHAT}) + "\n", encoding="utf-8")
+    given = [one.replace("file:E", f"file:{tmp_path}/E") for one in settings]
+    given = [one.replace("file:C", f"file:{tmp_path}/C") for one in given]
+    assert main([*TRAIN, *(part for one in given for part in ("--set", one))]) == 1
+    told = "".join(capsys.readouterr())
+    assert fact in told
+    assert fix in told
+    assert "loading" not in told
+
+
+def test_chats_are_not_for_games_without_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "chats.jsonl"
+    file.write_text(json.dumps({"messages": CHAT}) + "\n", encoding="utf-8")
+    expert = f"warm_up.expert=file:{file}"
+    assert main(["train", "stag_hunt", "--model", "tiny", "--dry-run", "--set", expert]) == 1
+    assert "no reply of this game is written" in "".join(capsys.readouterr())
+
+
+def test_a_preset_that_the_game_overrules_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*TRAIN, "--set", "preset=ppo"]) == 0
+    told = "".join(capsys.readouterr())
+    assert "GD0716" in told
+    assert "`--set baseline=critic`" in told
+    assert main([*TRAIN, "--set", "preset=ppo", "--set", "baseline=critic"]) == 0
+    assert "GD0716" not in "".join(capsys.readouterr())
+
+
+def test_a_run_goes_on_with_the_file_that_it_began_with(tmp_path: Path) -> None:
+    """Until the warm-up is done: then what was learned of the file is in the checkpoint."""
+    file = tmp_path / "chats.jsonl"
+    file.write_text(json.dumps({"messages": CHAT}) + "\n", encoding="utf-8")
+    game = gamedsl.load(ROOT / "games" / "guess_in_words.yaml").of("training")
+    recipe = in_words.recipe_of(game, warm_up__expert=f"file:{file}", steps=1)
+    policy = in_words.opened(game, recipe)
+    run = in_words.create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
+    assert run.info()["imitated"] == fingerprints(recipe)
+    resumed_job(run.path)
+    file.write_text(json.dumps({"messages": [*CHAT, ASKS, SAYS]}) + "\n", encoding="utf-8")
+    with pytest.raises(TrainError, match="has changed, which the run imitates"):
+        resumed_job(run.path)
+    run.checkpoints.mkdir(exist_ok=True)
+    (run.checkpoints / "step-000001.pt").touch()
+    resumed_job(run.path, forced=True)
