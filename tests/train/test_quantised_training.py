@@ -49,7 +49,9 @@ def _gamedsl(*arguments: str) -> subprocess.Popen[str]:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whole") / "run"
-    assert main(["train", "stag_hunt", *SETTINGS, "--steps", "6", "--out", str(folder)]) == 0
+    with _gamedsl("train", "stag_hunt", *SETTINGS, "--steps", "6", "--out", str(folder)) as process:
+        said = process.communicate()[0]
+    assert process.returncode == 0, said
     return folder
 
 
