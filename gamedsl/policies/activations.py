@@ -74,6 +74,7 @@ class Activations:
         self.pass_tokens: int = pass_tokens or max(least, fitting)
         self._room = SHARE * free_memory(device)
         self._again = False
+        self._alive = 0
 
     def peak_bytes(self, tokens: int, *, again: bool) -> int:
         """Bytes that a pass of so many tokens keeps at most."""
@@ -88,9 +89,18 @@ class Activations:
         return self._recompute == "on"
 
     @contextmanager
+    def lasting(self) -> Iterator[None]:
+        """For passes whose activations are alive together, as many as of the largest pass."""
+        before, self._alive = self._alive, self.pass_tokens
+        try:
+            yield
+        finally:
+            self._alive = before
+
+    @contextmanager
     def of(self, tokens: int) -> Iterator[None]:
         """For a forward pass of so many tokens."""
-        before, self._again = self._again, self.again(tokens)
+        before, self._again = self._again, self.again(max(tokens, self._alive))
         try:
             yield
         finally:

@@ -40,12 +40,12 @@ from gamedsl.training.context_length import Context, check_context
 from gamedsl.training.credit import Replays
 from gamedsl.training.engine import deterministic, kv_rooms, open_policy, set_threads
 from gamedsl.training.imitation import described
-from gamedsl.training.loop import env_of
+from gamedsl.training.loop import env_of, scorer_of
 from gamedsl.training.metrics import PolicyMetrics
 from gamedsl.training.optimizer import trained_parameters
 from gamedsl.training.rollout import play
 from gamedsl.training.rows import row_sampler
-from gamedsl.training.scoring import GRAPH_TOKENS, Scorer
+from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions, writer
 
@@ -120,7 +120,9 @@ def _dry_run(
         seconds.append(time.perf_counter() - started)
 
     trained = _size(policy)
-    updates = recipe.inner_steps * _UPDATE * _trained_share(models)
+    room = scorer_of(policy, recipe, metrics.known).graph_tokens
+    forward = min(1.0, room / max(batch.tokens, 1))  # the share that play's graphs spare
+    updates = (recipe.inner_steps * _UPDATE - forward) * _trained_share(models)
     step = (1 + updates) * seconds[-1] / share
     replayed = []
     if recipe.credit in ("difference", "counterfactual"):
@@ -405,7 +407,7 @@ def _memory(policy: Policy, trained: int, work: Work) -> list[tuple[str, str]]:
 def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:
     """Returns the memory of a step; all its tokens are taken to be of this model."""
     size, passes = policy.size, policy.activations
-    largest = min(work.tokens, max(passes.pass_tokens, GRAPH_TOKENS))
+    largest = min(work.tokens, passes.pass_tokens)
     kept = work.kept * size.hidden * size.dtype.itemsize
     copies = TRAINED_COPIES if size.trains_all else WRITTEN_COPIES if work.read else SCORED_COPIES
     if work.read and isinstance(policy, HFPolicy):  # as much again while replies are drawn

@@ -61,7 +61,7 @@ from gamedsl.training.rollout import Engine, play
 from gamedsl.training.rows import RowSampler, row_sampler
 from gamedsl.training.runfolder import RunFolder, write_adapters
 from gamedsl.training.schedule import Schedule
-from gamedsl.training.scoring import GRAPH_TOKENS, Scorer
+from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import SeatAssignment, assign_seats
 from gamedsl.training.sessions import Lineages, Sessions, check_calls, writer
 from gamedsl.training.stale_rollouts import StaleRollouts
@@ -518,7 +518,7 @@ def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:
     the work: each has the graphs of its share alone. `known`: all decisions are."""
     swaps = method_spec(recipe.method).swaps_adapters
     swapped = recipe.kl or recipe.keeps_pool or (not known and swaps(recipe))
-    graph_tokens = 0 if swapped or is_parallel(policy) else GRAPH_TOKENS
+    graph_tokens = 0 if swapped or is_parallel(policy) else None
     return Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)
 
 

@@ -302,18 +302,16 @@ class LabelLoss:
     ) -> None:
         self.queries = queries
         self.record: Record = {}
-        self._policy, self._objective = learner.policy, objective
+        self._learner, self._objective = learner, objective
         self._old_A = [learner.scorer.log_pi(query) for query in queries]
-        self._graphs = learner.scorer.graphs(queries)
 
     def backward(self, inner: int) -> float:
         """Adds the gradient; the first inner step runs the graphs that the scorer kept."""
-        if inner == 0 and self._graphs is not None:
-            total = self._objective(self._graphs)
-            torch.autograd.backward(total)
-            return float(total.detach())
-        old_A = self._old_A if inner == 0 else None
-        return backward(self._policy, self.queries, self._objective, old_A)
+        if inner:
+            return backward(self._learner.policy, self.queries, self._objective)
+        value, slopes = differentiated(self._objective, self._old_A)
+        self._learner.scorer.backward(self.queries, slopes)
+        return value
 
 
 def objective(
@@ -379,10 +377,18 @@ def backward(
     policy's own are known); the policy then carries it back chunk by chunk.
     """
     scores = policy.log_probs(queries) if log_pi_A is None else log_pi_A
-    leaves = [score.detach().clone().requires_grad_() for score in scores]
+    value, slopes = differentiated(loss, scores)
+    policy.backward(queries, slopes)
+    return value
+
+
+def differentiated(
+    loss: LabelObjective, log_pi_A: Sequence[torch.Tensor]
+) -> tuple[float, tuple[torch.Tensor, ...]]:
+    """Returns an objective at log pi, and its gradient by these."""
+    leaves = [log_pi.detach().clone().requires_grad_() for log_pi in log_pi_A]
     value = loss(leaves)
-    policy.backward(queries, torch.autograd.grad(value, leaves))
-    return float(value.detach())
+    return float(value.detach()), torch.autograd.grad(value, leaves)
 
 
 def _flat(arrays: Sequence[np.ndarray]) -> torch.Tensor:

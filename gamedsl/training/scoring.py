@@ -1,8 +1,9 @@
 """Scores each distinct query once between two updates, and keeps what was computed.
 
 Sampling, the update and the metrics all need the same log-probabilities of the same policy. The
-first to ask pays for the pass; while the distinct tokens are few its graph is kept, and the first
-inner step of the update then runs the backward pass alone. Always true: all scores held belong to
+first to ask pays for the pass. Its graph is kept as long as all that are kept have no more distinct
+tokens than one training pass may, so that they need no more memory; for the queries of these the
+first inner step of the update runs the backward pass alone. Always true: all scores held belong to
 the policy as it is now, because `forget` is called at every update.
 """
 
@@ -14,26 +15,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gamedsl.policies.base import Policy, Query
+from gamedsl.policies.chunk_scoring import ChunkedPolicy
+from gamedsl.policies.multi_model import models_of
 
 if TYPE_CHECKING:
     import torch
 
 GRAPH_TOKENS = 2048
-"""Distinct tokens whose graph is kept; a graph costs about 1 MB a token in a model of 135M."""
+"""Distinct tokens whose graph is kept of a policy whose passes have no bound."""
 
 
 class Scorer:
     """Log-probabilities of queries under the policy as it is now."""
 
     def __init__(
-        self, policy: Policy, *, temperature: float = 1.0, graph_tokens: int = GRAPH_TOKENS
+        self, policy: Policy, *, temperature: float = 1.0, graph_tokens: int | None = None
     ) -> None:
+        """`graph_tokens`: the most distinct tokens whose graph is kept; None: as many as a training
+        pass may have."""
         self.policy = policy
         self.temperature = temperature
-        self._graph_tokens = graph_tokens
+        self.graph_tokens = graph_room(policy) if graph_tokens is None else graph_tokens
         self._graphs: dict[Query, torch.Tensor] = {}
         self._log_pi: dict[Query, torch.Tensor] = {}
-        self._tokens = 0
+        self._tokens = self._kept = 0
 
     @property
     def tokens(self) -> int:
@@ -45,8 +50,10 @@ class Scorer:
         missing = list(dict.fromkeys(q for q in queries if q not in self._log_pi))
         if not missing:
             return
-        self._tokens += distinct_tokens(self.policy, missing)
-        if self._tokens <= self._graph_tokens:
+        size = distinct_tokens(self.policy, missing)
+        self._tokens += size
+        if self._kept + size <= self.graph_tokens:
+            self._kept += size
             graphs = self.policy.forward(missing)
             self._graphs.update(zip(missing, graphs, strict=True))
             scores = [graph.detach().cpu() for graph in graphs]
@@ -66,12 +73,26 @@ class Scorer:
         pi_A /= pi_A.sum()
         return pi_A
 
-    def graphs(self, queries: Sequence[Query]) -> list[torch.Tensor] | None:
-        """Returns log pi with their graphs, good for one backward pass; None unless all were
+    def graphs(self, queries: Sequence[Query]) -> list[torch.Tensor | None]:
+        """Returns log pi with their graphs, good for one backward pass; None where it was not
         kept."""
-        if any(query not in self._graphs for query in queries):
-            return None
-        return [self._graphs[query] for query in queries]
+        return [self._graphs.get(query) for query in queries]
+
+    def backward(self, queries: Sequence[Query], weights: Sequence[torch.Tensor]) -> None:
+        """Adds the gradient of sum(weights * log pi) to the adapters: by the graphs that were kept,
+        which are used up, and by a pass over the other queries."""
+        import torch
+
+        graphs = self.graphs(queries)
+        kept = [at for at, graph in enumerate(graphs) if graph is not None]
+        if kept:
+            found = [graph for graph in graphs if graph is not None]
+            slopes = [weights[at].to(graph) for at, graph in zip(kept, found, strict=True)]
+            torch.autograd.backward(found, slopes)
+        self.drop_graphs()
+        rest = [at for at, graph in enumerate(graphs) if graph is None]
+        if rest:
+            self.policy.backward([queries[at] for at in rest], [weights[at] for at in rest])
 
     def drop_graphs(self) -> None:
         """Keeps the scores alone: the graphs were used up."""
@@ -79,7 +100,13 @@ class Scorer:
 
     def forget(self) -> None:
         """Drops everything: the policy has changed."""
-        self._graphs, self._log_pi, self._tokens = {}, {}, 0
+        self._graphs, self._log_pi, self._tokens, self._kept = {}, {}, 0, 0
+
+
+def graph_room(policy: Policy) -> int:
+    """Returns the most distinct tokens whose graph is kept: those of a training pass."""
+    passes = [one.activations for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
+    return min((one.pass_tokens for one in passes), default=GRAPH_TOKENS)
 
 
 def distinct_tokens(policy: Policy, queries: Sequence[Query]) -> int:

@@ -75,17 +75,28 @@ def test_temperature_is_in_the_loss() -> None:
     assert now.grad.tolist() == pytest.approx(other.grad.tolist())
 
 
-@pytest.mark.parametrize("text", [DILEMMA, OFFER])
-@pytest.mark.parametrize("graph_tokens", [0, 100_000])
+@pytest.mark.parametrize(
+    ("text", "graph_tokens", "kept"),
+    [
+        (DILEMMA, 0, "none"),
+        (DILEMMA, 100_000, "all"),
+        (OFFER, 0, "none"),
+        (OFFER, 250, "some"),
+        (OFFER, 100_000, "all"),
+    ],
+)
 def test_sums_have_the_gradient_of_8192_single_games(
-    compiled, text: str, graph_tokens: int
+    compiled, text: str, graph_tokens: int, kept: str
 ) -> None:
+    """Whether the graphs of play are kept, and for how many prompts, changes nothing."""
     game = compiled(text)
     recipe = recipe_of(game, model="tiny", games=8192, max_grad_norm=1e9, lr=1e-30)
     policy = policy_of(game, recipe)
     env = game.env(tokenizer=policy.tokenizer)
     scorer = Scorer(policy, graph_tokens=graph_tokens)
     batch = play(env, Bundles(scorer), recipe, 1)
+    has = {graph is not None for graph in scorer.graphs(batch.queries)}
+    assert has == {"none": {False}, "some": {False, True}, "all": {True}}[kept]
     optimizer = torch.optim.SGD(policy.parameters(), lr=0.0)
     learner = Learner(policy, optimizer, scorer, Reference(policy, {}), recipe)
     method_of(learner).update(experience(batch.queries, weighed(batch)))

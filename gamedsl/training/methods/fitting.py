@@ -137,9 +137,8 @@ class Newton:
         learner = self._learner
         learner.scorer.forget()  # a pass of their own, as it would be after a resume
         learner.scores(queries)
-        graphs = learner.scorer.graphs(queries)
-        if graphs is None:
-            graphs = learner.policy.forward(queries)
+        kept = [graph for graph in learner.scorer.graphs(queries) if graph is not None]
+        graphs = kept if len(kept) == len(queries) else learner.policy.forward(queries)
         self._tangent = Tangent(learner.policy, queries, learner.played(graphs))
         learner.scorer.drop_graphs()
         return self._tangent
@@ -220,16 +219,14 @@ class Adam:
         learner, queries = self._learner, [goal.queries[i] for i in part]
         wanted = torch.cat([goal.targets[i] for i in part]).exp()
         kept = len(part) == len(goal.queries) or is_parallel(learner.policy)
-        graphs = learner.scorer.graphs(queries) if kept else learner.policy.forward(queries)
-        scores = learner.scores(queries) if graphs is None else graphs
+        scores = learner.scores(queries) if kept else learner.policy.forward(queries)
         leaves = [score.detach().clone().requires_grad_() for score in scores]
         loss = -(wanted.to(leaves[0]) * torch.cat(learner.played(leaves))).sum() / len(queries)
         slopes = torch.autograd.grad(loss, leaves)
-        if graphs is None:
-            learner.policy.backward(queries, slopes)
+        if kept:
+            learner.scorer.backward(queries, slopes)
         else:
-            torch.autograd.backward(graphs, slopes)
-            learner.scorer.drop_graphs()
+            torch.autograd.backward(scores, slopes)
 
 
 def _missing(tangent: Tangent, goal: Goal) -> list[torch.Tensor]:
