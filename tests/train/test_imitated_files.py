@@ -87,7 +87,7 @@ def line_of(episode: Episode, *replies: dict[str, str]) -> str:
     return write({**episode.transcript, "replies": list(replies)})
 
 
-def test_what_lasts_is_in_the_prompts_that_are_learned(compiled: Callable[[str], Game]) -> None:
+def test_learned_prompts_have_what_lasts(compiled: Callable[[str], Game]) -> None:
     game = compiled(LASTING)
     env, memory, asked, lines = game.env(), None, [], []
     for number in range(3):
@@ -199,7 +199,7 @@ ASKS, SAYS = {"role": "user", "content": "x"}, {"role": "assistant", "content": 
         (chat(ASKS, {"role": "assistant", "content": "so " * 9000}), "and the model reads"),
     ],
 )
-def test_chats_without_a_lesson_are_refused_with_their_line(
+def test_useless_chats_are_refused_with_their_line(
     compiled: Callable[[str], Game], tmp_path: Path, line: dict[str, Any], message: str
 ) -> None:
     file = tmp_path / "chats.jsonl"
@@ -209,7 +209,7 @@ def test_chats_without_a_lesson_are_refused_with_their_line(
     assert f"{file}, line 2" in caught.value.fact
 
 
-def test_a_file_that_is_all_held_out_says_so(compiled: Callable[[str], Game], tmp_path) -> None:
+def test_file_that_is_all_held_out(compiled: Callable[[str], Game], tmp_path) -> None:
     file = tmp_path / "chats.jsonl"
     said = "This is the second of two."  # its hash holds it out
     file.write_text(json.dumps(chat(ASKS, SAYS | {"content": said})) + "\n", encoding="utf-8")
@@ -249,7 +249,7 @@ TRAIN = ("train", "guess_in_words", "--model", "tiny", "--dry-run")
         (["max_change=0.1"], "not for games in words", "write `off`"),
     ],
 )
-def test_what_is_not_to_be_had_is_said_before_a_model_is_loaded(
+def test_missing_sources_are_said_before_loading(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], settings: list[str], fact: str, fix: str
 ) -> None:
     (tmp_path / "EMPTY").write_text("\n", encoding="utf-8")
@@ -282,7 +282,7 @@ def test_a_preset_that_the_game_overrules_is_told(capsys: pytest.CaptureFixture[
     assert "GD0716" not in "".join(capsys.readouterr())
 
 
-def test_a_run_goes_on_with_the_file_that_it_began_with(tmp_path: Path) -> None:
+def test_resumed_run_wants_the_same_file(tmp_path: Path) -> None:
     """Until the warm-up is done: then what was learned of the file is in the checkpoint."""
     file = tmp_path / "chats.jsonl"
     file.write_text(json.dumps({"messages": CHAT}) + "\n", encoding="utf-8")
