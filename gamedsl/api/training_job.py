@@ -240,8 +240,8 @@ def hire(
         return None
 
 
-_SLOW = ("model", "equilibrium", "best_response")
-"""Experts that are opened when they are imitated alone: they load a model, or solve the game."""
+_SLOW = ("model", "run", "mix", "policy", "equilibrium", "best_response")
+"""Players that are opened when they are imitated alone: they load a model, or solve the game."""
 
 
 def _check_sources(
@@ -261,6 +261,7 @@ def _missing_sources(
 ) -> Iterator[tuple[str, str, str]]:
     """Yields for each setting that names what is not to be had its key, the fact and the fix."""
     from gamedsl.players.base import PlayerError
+    from gamedsl.players.runs import folder_and_step
     from gamedsl.players.table import open_player
     from gamedsl.recipe.table import file_of
     from gamedsl.runs.saved import open_saved
@@ -269,21 +270,24 @@ def _missing_sources(
     from gamedsl.training.seats import budget_of
 
     named = experts_of(recipe)
-    if named and recipe.warm_up.opponents is not None:
+    if recipe.warm_up.opponents is not None and not all(map(file_of, named.values())):
         named["warm_up.opponents"] = recipe.warm_up.opponents
     for key, name in named.items():
-        kind, path = name.partition(":")[0].strip(), file_of(name)
+        kind, _, argument = (part.strip() for part in name.partition(":"))
+        path = None if key == "warm_up.opponents" else file_of(name)
         try:
-            if key == "warm_up.opponents" or (path is None and kind not in ("file", *_SLOW)):
+            if path is not None:
+                check_file(path, recipe, game.ir)
+            elif kind == "file" and key != "warm_up.opponents":
+                yield key, f"`{name}` names no file", "write `file:PATH`"
+            elif kind == "run":
+                open_saved(folder_and_step(argument)[0])
+            elif kind not in _SLOW:
                 budget = budget_of(recipe, addresses)
                 open_player(name, game, seed=recipe.seed, budget=budget, from_file=True)
-            elif path is not None:
-                check_file(path, recipe, game.ir)
-            elif kind == "file":
-                yield key, f"`{name}` names no file", "write `file:PATH`"
         except PlayerError as error:
             yield key, error.message, error.help
-        except TrainError as error:
+        except UserError as error:
             yield key, error.fact, error.fix
     if recipe.kl and recipe.reference is not None:
         try:

@@ -89,9 +89,9 @@ class Activations:
         return self._recompute == "on"
 
     @contextmanager
-    def lasting(self) -> Iterator[None]:
-        """For passes whose activations are alive together, as many as of the largest pass."""
-        before, self._alive = self._alive, self.pass_tokens
+    def alive(self, tokens: int) -> Iterator[None]:
+        """For passes whose activations are alive beside others, those of so many tokens in all."""
+        before, self._alive = self._alive, tokens
         try:
             yield
         finally:

@@ -78,11 +78,9 @@ class ChunkedPolicy(ABC):
     def forward(self, queries: Sequence[Query]) -> list[torch.Tensor]:
         """Per query log pi [labels], float32 on the device, with a graph.
 
-        The graphs of all chunks are alive until released, and those of other calls may be, as many
-        as one pass may keep; `backward` keeps one at a time.
+        The graphs of all chunks are alive until released; `backward` keeps one at a time.
         """
-        with self.activations.lasting():
-            return self._each_chunk(queries, lambda _, scores: scores)
+        return self._each_chunk(queries, lambda _, scores: scores)
 
     def backward(
         self, queries: Sequence[Query], weights: Sequence[torch.Tensor]

@@ -58,6 +58,11 @@ class Env:
         self.outcomes = lru_cache(maxsize=16)(_outcomes)
         """The possible outcomes in a position; the last ones are kept, for some are long lists."""
 
+    def calling(self, caller: Caller) -> Env:
+        """Returns an environment of the same game, run and tokenizer, whose calls another works
+        out."""
+        return Env(self.ir, run_seed=self.run_seed, tokenizer=self.tokenizer, caller=caller)
+
     def __repr__(self) -> str:
         return f"<Env {self.ir.name}: seats {', '.join(self.seats)}; run seed {self.run_seed}>"
 

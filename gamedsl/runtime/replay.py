@@ -82,18 +82,19 @@ class DisagreementError(Exception):
 def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay:
     """Plays a transcript again. Never raises for what a transcript says: see `Replay.faults`.
 
-    `env` is an environment of the game with the transcript's run seed, if there is one already.
+    `env` is an environment of the game, if there is one already: by itself one with the
+    transcript's run seed. Prompts and labels are those of the environment.
     """
     head = transcript.head
     game = game_of(game, transcript)
     retold = RecordedCalls([(one.function, one.results) for one in transcript.given])
-    told = Env(game.ir, run_seed=head["run_seed"], caller=retold) if transcript.given else env
     env = env or game.env(run_seed=head["run_seed"])
+    told = env.calling(retold) if transcript.given else env
     faults = tuple(_head_faults(game, transcript))
     memory = None if faults else head.get("memory")
     how: dict[str, Any] = {"chance": "asked", "forced": "asked", "memory": memory}
     try:
-        episode = (told or env).reset(seed=head["seed"], **how)
+        episode = told.reset(seed=head["seed"], **how)
     except EvaluationError as error:
         if not transcript.given:
             raise

@@ -86,17 +86,18 @@ def _records(path: Path) -> Iterator[tuple[str, Any]]:
         try:
             found = datasets.load_from_disk(str(path))
         except Exception as error:  # the library fails in its own ways at files that are damaged
-            raise TrainError(
-                f"{path} cannot be read as a data set: {error}",
-                "give a folder that `Dataset.save_to_disk` wrote",
-            ) from error
+            raise _damaged(path, error) from error
         if isinstance(found, Mapping):
             if "train" not in found:
                 splits = ", ".join(map(str, found))
                 raise TrainError(f"{path} has no split `train`", f"give one of {splits} by itself")
             found = found["train"]
         for number in range(len(found)):
-            yield f"{path}, row {number + 1}", found[number]
+            try:
+                record = found[number]
+            except Exception as error:  # as above
+                raise _damaged(path, error) from error
+            yield f"{path}, row {number + 1}", record
         return
     try:
         text = read_text(path, limit=MAX_BYTES)
@@ -104,6 +105,13 @@ def _records(path: Path) -> Iterator[tuple[str, Any]]:
             yield f"{path}, line {number}", record
     except (FileRefused, strict_json.JsonRefused) as error:
         raise TrainError(f"{path} cannot be read as chats: {error}", _FORM) from error
+
+
+def _damaged(path: Path, error: Exception) -> TrainError:
+    return TrainError(
+        f"{path} cannot be read as a data set: {error}",
+        "give a folder that `Dataset.save_to_disk` wrote",
+    )
 
 
 def _message(place: str, given: Any, *, nulls: bool) -> Message:
@@ -135,7 +143,11 @@ def _call(place: str, given: Any, *, nulls: bool) -> str:
         raise TrainError(f"{place} has a tool call without a name and arguments", _CALL)
     if not nulls and data is arguments:
         data = _without_nulls(data)
-    written = strict_json.write({"name": name, "arguments": dict(data)})
+    try:
+        written = strict_json.write({"name": name, "arguments": dict(data)})
+        strict_json.parse(written)  # a number may be none
+    except (TypeError, ValueError) as error:
+        raise TrainError(f"{place} has a tool call whose arguments are no JSON", _CALL) from error
     return f"<tool_call>{written}</tool_call>"
 
 

@@ -121,7 +121,7 @@ def _dry_run(
 
     trained = _size(policy)
     room = scorer_of(policy, recipe, metrics.known).graph_tokens
-    forward = min(1.0, room / max(batch.tokens, 1))  # the share that play's graphs spare
+    forward = min(1.0, room * share / max(batch.tokens, 1))  # what the graphs of play spare
     updates = (recipe.inner_steps * _UPDATE - forward) * _trained_share(models)
     step = (1 + updates) * seconds[-1] / share
     replayed = []

@@ -92,5 +92,5 @@ def _digest(path: Path) -> str:
         return file_digest(path.resolve()) or ""
     whole = hashlib.sha256()
     for file in sorted(one for one in path.rglob("*") if one.is_file()):
-        whole.update(f"{file.relative_to(path)} {file_digest(file)}\n".encode())
+        whole.update(f"{file.relative_to(path)} {file_digest(file.resolve())}\n".encode())
     return whole.hexdigest()

@@ -27,6 +27,7 @@ from __future__ import annotations
 import hashlib
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -37,6 +38,7 @@ import numpy as np
 import torch
 from jinja2 import TemplateError
 
+from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.rows import holds_out
 from gamedsl.players.base import (
     Answered,
@@ -239,8 +241,9 @@ def _earned(recipe: Recipe, reward: Any) -> bool:
 
 def choices(played: Replay) -> Iterator[ValidReply]:
     """Yields each decision of a game that was played again, with the choice or the words, and the
-    whole reply where it was recorded; none of those where there was no valid reply."""
-    recorded = RecordedReplies(played.transcript)
+    whole reply where it was recorded; none of those where there was no valid reply. A decision that
+    was asked again is the last one, whose prompt has the replies that were refused."""
+    recorded, costs = RecordedReplies(played.transcript), played.episode.env.ir.costs
     for move in played.moves:
         if not isinstance(move.happening, Chosen):
             continue
@@ -248,12 +251,34 @@ def choices(played: Replay) -> Iterator[ValidReply]:
             seat, step, name = decision.seat, decision.step, move.happening.choices[decision.seat]
             if decision.said is None and len(decision.legal) == 1:
                 continue
-            refused = len(recorded.refused(seat, step, decision.occurrence))
-            text = recorded.take(seat, step, refused, name != SILENCE)
-            while text and move.before.parse(decision, text) != name:
+            refused = recorded.refused(seat, step, decision.occurrence)
+            valid = name != SILENCE and len(refused) <= costs[seat].retry
+            text = recorded.take(seat, step, len(refused), valid)
+            if not valid:
+                continue
+            failures = tuple(
+                _refusal(move.before, decision, reason, text) for reason, text in refused
+            )
+            while text and not _says(move.before, decision, text, name):
                 text = recorded.take(seat, step, 0, True)  # refused, though nobody noted it
-            if name != SILENCE:
-                yield ValidReply(decision, name, text or None)
+            yield ValidReply(replace(decision, failed=failures), name, text or None)
+
+
+def _refusal(before: Episode, decision: Decision, reason: str, text: str) -> ParseFailure:
+    """Returns a recorded failure, with the detail that the prompt of the next try told."""
+    with suppress(EvaluationError, ValueError):
+        again = before.parse(decision, text)
+        if isinstance(again, ParseFailure) and again.reason == reason:
+            return again
+    return ParseFailure(reason, text)
+
+
+def _says(before: Episode, decision: Decision, text: str, name: str) -> bool:
+    """Whether a recorded reply is what was chosen."""
+    try:
+        return before.parse(decision, text) == name
+    except EvaluationError:
+        return False
 
 
 def share_of(transcript: Transcript) -> float:

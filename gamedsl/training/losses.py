@@ -271,7 +271,7 @@ def descend(learner: Learner, losses: Sequence[Loss], experience: Experience) ->
             optimizer.step()
         else:
             shortened_step(learner, loss.queries, recipe.max_change)
-    learner.scorer.forget()
+        learner.scorer.forget()
     return {"loss": value, "grad_norm": norm, "lr": lr, **losses[0].record}
 
 
@@ -279,11 +279,11 @@ def shortened_step(learner: Learner, queries: Sequence[Query], most: float) -> N
     """Takes the optimiser's step, shortened until the log-odds of no two actions at any of
     `queries` have changed by more than `most`. The scorer then holds scores of the new policy."""
     before = [parameter.detach().clone() for parameter in learner.policy.parameters()]
-    was = [log_pi.double() for log_pi in learner.played(learner.scores(queries))]
+    was = [log_pi.double() for log_pi in learner.played(learner.scores(queries, graphs=False))]
     learner.optimizer.step()
     for _ in range(SHORTENED):
         learner.scorer.forget()
-        now = learner.played(learner.scores(queries))
+        now = learner.played(learner.scores(queries, graphs=False))
         moves = [log_pi.double() - then for log_pi, then in zip(now, was, strict=True)]
         widest = max(float(move.max() - move.min()) for move in moves)
         if widest <= most:
@@ -303,14 +303,12 @@ class LabelLoss:
         self.queries = queries
         self.record: Record = {}
         self._learner, self._objective = learner, objective
-        self._old_A = [learner.scorer.log_pi(query) for query in queries]
 
     def backward(self, inner: int) -> float:
-        """Adds the gradient; the first inner step runs the graphs that the scorer kept."""
-        if inner:
-            return backward(self._learner.policy, self.queries, self._objective)
-        value, slopes = differentiated(self._objective, self._old_A)
-        self._learner.scorer.backward(self.queries, slopes)
+        """Adds the gradient, by the graphs that the scorer kept where it did."""
+        learner = self._learner
+        value, slopes = differentiated(self._objective, learner.scores(self.queries))
+        learner.scorer.backward(self.queries, slopes)
         return value
 
 

@@ -9,7 +9,9 @@ the policy as it is now, because `forget` is called at every update.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -45,21 +47,41 @@ class Scorer:
         """Distinct tokens scored since the last update."""
         return self._tokens
 
-    def score(self, queries: Sequence[Query]) -> None:
-        """Scores all queries, in one pass over those not scored yet."""
+    def score(self, queries: Sequence[Query], *, graphs: bool = True) -> None:
+        """Scores all queries, in one pass over those not scored yet, or in two: one over those
+        whose graph is kept, and one over the rest. Without `graphs` none is."""
         missing = list(dict.fromkeys(q for q in queries if q not in self._log_pi))
         if not missing:
             return
         size = distinct_tokens(self.policy, missing)
         self._tokens += size
-        if self._kept + size <= self.graph_tokens:
-            self._kept += size
-            graphs = self.policy.forward(missing)
-            self._graphs.update(zip(missing, graphs, strict=True))
-            scores = [graph.detach().cpu() for graph in graphs]
-        else:
+        fitting = self._fitting(missing, size) if graphs else 0
+        if fitting:
+            kept, missing = missing[:fitting], missing[fitting:]
+            self._kept += distinct_tokens(self.policy, kept) if missing else size
+            with ExitStack() as stack:
+                for one in _chunked(self.policy):
+                    stack.enter_context(one.activations.alive(self._kept))
+                found = self.policy.forward(kept)
+            self._graphs.update(zip(kept, found, strict=True))
+            self._log_pi.update(
+                (q, graph.detach().cpu()) for q, graph in zip(kept, found, strict=True)
+            )
+        if missing:
             scores = self.policy.log_probs(missing)
-        self._log_pi.update(zip(missing, scores, strict=True))
+            self._log_pi.update(zip(missing, scores, strict=True))
+
+    def _fitting(self, queries: Sequence[Query], size: int) -> int:
+        """Returns how many of the first queries, which have `size` distinct tokens in all, have
+        room for their graph."""
+        room = self.graph_tokens - self._kept
+        if size <= room:
+            return len(queries)
+        if room <= 0:
+            return 0
+        return bisect_right(
+            range(len(queries)), room, key=lambda n: distinct_tokens(self.policy, queries[: n + 1])
+        )
 
     def log_pi(self, query: Query) -> torch.Tensor:
         """Returns log pi [labels] as the policy gives it, float32 on the CPU, of a query that was
@@ -96,7 +118,7 @@ class Scorer:
 
     def drop_graphs(self) -> None:
         """Keeps the scores alone: the graphs were used up."""
-        self._graphs = {}
+        self._graphs, self._kept = {}, 0
 
     def forget(self) -> None:
         """Drops everything: the policy has changed."""
@@ -105,8 +127,15 @@ class Scorer:
 
 def graph_room(policy: Policy) -> int:
     """Returns the most distinct tokens whose graph is kept: those of a training pass."""
-    passes = [one.activations for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
-    return min((one.pass_tokens for one in passes), default=GRAPH_TOKENS)
+    passes = (one.activations.pass_tokens for one in _chunked(policy))
+    return min(passes, default=GRAPH_TOKENS)
+
+
+def _chunked(policy: Policy) -> Iterator[ChunkedPolicy]:
+    """Yields the models of a policy whose passes have a bound."""
+    for one in models_of(policy):
+        if isinstance(one, ChunkedPolicy):
+            yield one
 
 
 def distinct_tokens(policy: Policy, queries: Sequence[Query]) -> int:

@@ -178,7 +178,7 @@ def recorded_conversation(transcript: Transcript) -> Conversation:
 
 
 class _Records:
-    """What the head of a transcript says of replies and labels; it may hold any value."""
+    """Replies and labels that the head of a transcript has; it may hold any value."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._replies = RecordedReplies(transcript)

@@ -13,7 +13,8 @@ import gamedsl
 from gamedsl import calls
 from gamedsl.api.training_job import resumed_job
 from gamedsl.cli import main
-from gamedsl.runtime import Action, Episode, Game
+from gamedsl.recipe.resolve import override
+from gamedsl.runtime import Action, Env, Episode, Game
 from gamedsl.runtime.replay import replay
 from gamedsl.runtime.transcripts import read
 from gamedsl.storage.strict_json import write
@@ -46,6 +47,7 @@ turns:
   - {if: die > 1, role: ann, say: more, max_tokens: 40}
 payoffs: 1
 on_invalid: {then: forfeit, pay: -1}
+labels: {masked: syllables}
 """
 AGAIN = """
 game: again
@@ -54,6 +56,25 @@ turns:
   - {role: guesser, say: guess, read: {n: 1..8}, max_tokens: 12}
 payoffs: guess.n
 on_invalid: {retry: 2, then: forfeit, pay: -1}
+"""
+TWICE = """
+game: twice
+roles: [ann]
+turns:
+  - repeat: 2
+    turns:
+      - {role: ann, choose: pick, from: [low, high]}
+payoffs: 1
+respond: label
+on_invalid: {then: play, play: low, pay: -1}
+"""
+DIVIDED = """
+game: divided
+roles: [ann]
+turns:
+  - {role: ann, say: say_it, read: {n: 0..8}, max_tokens: 12, valid: 10 / say_it.n > 1}
+payoffs: 1
+on_invalid: {retry: 1, then: forfeit, pay: -1}
 """
 TOOLS = """
 game: tools
@@ -72,12 +93,12 @@ on_invalid: {then: forfeit, pay: -1}
 """
 
 
-def learned(game: Game, *lines: str) -> list[ValidReply]:
-    """What is learned of games that are recorded as JSON lines."""
+def learned(game: Game, *lines: str, env: Env | None = None) -> list[ValidReply]:
+    """What is learned of games that are recorded as JSON lines, in an environment."""
     found = list[ValidReply]()
     for line in lines:
         (transcript,) = read(line)
-        played = replay(game, transcript)
+        played = replay(game, transcript, env)
         assert not played.faults, [str(fault) for fault in played.faults]
         found += choices(played)
     return found
@@ -123,10 +144,15 @@ def test_what_functions_gave_is_not_asked_again(
     for reply in ("a", Action("high"), "b"):
         episode.step({"ann": reply})
     assert episode.done
-    found = learned(game, line_of(episode))
+    policy = in_words.opened(game, in_words.recipe_of(game))
+    env = game.env(run_seed=7, tokenizer=policy.tokenizer)
+    found = learned(game, line_of(episode), env=env)
     assert [(one.decision.step, one.name) for one in found] == [
         ("line", "a"), ("pick", "high"), ("more", "b"),
     ]  # fmt: skip
+    rolled, again = iter([2]), env.reset(seed=0)
+    again.step({"ann": "a"})
+    assert found[1].decision.messages == again.decisions[0].messages
 
 
 def test_a_reply_that_was_refused_is_not_learned(compiled: Callable[[str], Game]) -> None:
@@ -139,6 +165,40 @@ def test_a_reply_that_was_refused_is_not_learned(compiled: Callable[[str], Game]
     said = [{"seat": "guesser", "step": "guess", "text": text} for text in (cut, whole)]
     (one,) = learned(game, line_of(episode, *said))
     assert (one.name, one.text) == ('{"n":3}', whole)
+
+
+def test_the_prompt_of_another_try_is_learned(compiled: Callable[[str], Game]) -> None:
+    game = compiled(AGAIN)
+    episode, texts, asked = game.env().reset(seed=0), ["nine", '{"n": 9}', '{"n": 2}'], []
+    for text in texts:
+        asked.append(episode.decisions[0].messages)
+        episode.step({"guesser": text})
+    said = [{"seat": "guesser", "step": "guess", "text": text} for text in texts]
+    (one,) = learned(game, line_of(episode, *said))
+    assert one.text == texts[-1]
+    assert one.decision.messages == asked[-1]
+    assert len(asked[-1]) == len(asked[0]) + 4
+
+
+def test_a_substitute_is_not_learned(compiled: Callable[[str], Game]) -> None:
+    """Nor does it take the reply of the next turn."""
+    game = compiled(TWICE)
+    episode, texts = game.env().reset(seed=0), ["bad", "high"]
+    for text in texts:
+        episode.step({"ann": text})
+    said = [{"seat": "ann", "step": "pick", "text": text} for text in texts]
+    (one,) = learned(game, line_of(episode, *said))
+    assert (one.decision.occurrence, one.name, one.text) == (1, "high", "high")
+
+
+def test_recorded_replies_without_a_value_are_passed_over(compiled: Callable[[str], Game]) -> None:
+    """A stranger's transcript may hold any text as a reply."""
+    game = compiled(DIVIDED)
+    episode = game.env().reset(seed=0)
+    episode.step({"ann": '{"n": 2}'})
+    said = [{"seat": "ann", "step": "say_it", "text": text} for text in ('{"n": 0}', '{"n": 2}')]
+    (one,) = learned(game, line_of(episode, *said))
+    assert (one.name, one.text) == ('{"n":2}', '{"n": 2}')
 
 
 def test_an_action_counts_the_tokens_of_its_reply(compiled: Callable[[str], Game]) -> None:
@@ -289,12 +349,11 @@ def test_resumed_run_wants_the_same_file(tmp_path: Path) -> None:
     game = gamedsl.load(ROOT / "games" / "guess_in_words.yaml").of("training")
     recipe = in_words.recipe_of(game, warm_up__expert=f"file:{file}", steps=1)
     policy = in_words.opened(game, recipe)
-    run = in_words.create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
-    assert run.info()["imitated"] == fingerprints(recipe)
-    resumed_job(run.path)
+    begun = in_words.create(game, recipe, tmp_path / "begun", {}, policy.tokenizer, 1)
+    whole, _ = in_words.run_of(game, recipe, tmp_path / "whole")
+    assert begun.info()["imitated"] == fingerprints(recipe)
+    resumed_job(begun.path)
     file.write_text(json.dumps({"messages": [*CHAT, ASKS, SAYS]}) + "\n", encoding="utf-8")
     with pytest.raises(TrainError, match="has changed, which the run imitates"):
-        resumed_job(run.path)
-    run.checkpoints.mkdir(exist_ok=True)
-    (run.checkpoints / "step-000001.pt").touch()
-    resumed_job(run.path, forced=True)
+        resumed_job(begun.path)
+    resumed_job(whole.path, more=[override("steps", 2)])

@@ -143,3 +143,31 @@ def test_bounded_memory_gives_the_same_gradient(compiled) -> None:
     assert backward(policy, batch.queries, loss) == pytest.approx(direct.item(), abs=1e-6)
     for parameter, grad in zip(policy.parameters(), expected, strict=True):
         assert torch.allclose(parameter.grad, grad, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"inner_steps": 3}, {"max_change": 0.01},
+        {"method": "project", "project__fitter": "adam", "inner_steps": 3},
+        {"method": "project", "project__fitter": "adam", "project__batch": 3, "inner_steps": 2},
+    ],
+)  # fmt: skip
+def test_kept_graphs_change_no_policy(compiled, settings: dict[str, object]) -> None:
+    """Nor does one outlive its update, however many optimiser steps this takes."""
+    game = compiled(OFFER)
+    recipe = recipe_of(game, model="tiny", games=512, lr=0.01, **settings)
+    learned = []
+    for graph_tokens in (0, 250, 100_000):
+        policy = policy_of(game, recipe)
+        scorer = Scorer(policy, graph_tokens=graph_tokens)
+        batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1)
+        optimizer = torch.optim.AdamW(policy.parameters(), lr=recipe.lr, betas=recipe.betas)
+        learner = Learner(policy, optimizer, scorer, Reference(policy, {}), recipe)
+        method_of(learner).update(experience(batch.queries, weighed(batch), batch=batch))
+        assert not any(graph is not None for graph in scorer.graphs(batch.queries))
+        learned.append(torch.cat(policy.log_probs(batch.queries)))
+    before = torch.cat(policy_of(game, recipe).log_probs(batch.queries))
+    assert (learned[0] - before).abs().max() > 1e-3
+    for other in learned[1:]:
+        assert (learned[0] - other).abs().max() < 1e-4

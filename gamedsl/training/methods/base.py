@@ -44,10 +44,10 @@ class Learner:
     def set_lr(self, lr: float) -> None:
         set_lr(self.optimizer, lr)
 
-    def scores(self, queries: Sequence[Query]) -> list[torch.Tensor]:
+    def scores(self, queries: Sequence[Query], *, graphs: bool = True) -> list[torch.Tensor]:
         """Returns log pi [labels] of each as the policy gives it, scored now if need be; on the
-        CPU."""
-        self.scorer.score(queries)
+        CPU. The scorer keeps graphs for a backward pass, unless it is to have no `graphs`."""
+        self.scorer.score(queries, graphs=graphs)
         return [self.scorer.log_pi(query) for query in queries]
 
     def freeze(self, frozen: Collection[str]) -> None:

@@ -54,14 +54,14 @@ class Goal:
     share: float = 0.0
     """The share of the divergence that may be left."""
 
-    def played(self) -> list[torch.Tensor]:
-        """Returns log pi as it is played now, float64, of each query."""
-        scores = self.learner.scores(self.queries)
+    def played(self, *, graphs: bool = False) -> list[torch.Tensor]:
+        """Returns log pi as it is played now, float64, of each query; see `Learner.scores`."""
+        scores = self.learner.scores(self.queries, graphs=graphs)
         return [log_pi.double() for log_pi in self.learner.played(scores)]
 
-    def divergence(self) -> float:
+    def divergence(self, *, graphs: bool = False) -> float:
         """Returns the mean over queries of KL(target || pi)."""
-        now, goal = torch.cat(self.played()), torch.cat(list(self.targets))
+        now, goal = torch.cat(self.played(graphs=graphs)), torch.cat(list(self.targets))
         return float((goal.exp() * (goal - now)).sum()) / len(self.queries)
 
     def reached(self, first: float, left: float) -> bool:
@@ -167,7 +167,10 @@ class Adam:
         """Brings the policy to the goal; returns its part of the step's record."""
         learner, recipe = self._learner, self._learner.recipe
         lr = learning_rate(recipe, step)
-        first = left = goal.divergence()
+        whole = self._batch is None
+        if not whole:
+            learner.scorer.drop_graphs()
+        first = left = goal.divergence(graphs=whole)
         norm, tries = 0.0, 0
         while tries < recipe.inner_steps and (not tries or not goal.reached(first, left)):
             progress.begin_piece(f"try {tries + 1}")
@@ -184,10 +187,11 @@ class Adam:
                 done += len(part)
                 progress.count(done, len(goal.queries), "prompts")
             tries, before = tries + 1, left
-            left = goal.divergence()
+            left = goal.divergence(graphs=whole)
             if self._adapts:
                 factor = FASTER if left < before else SLOWER
                 self._rate = min(max(self._rate * factor, SLOWEST), FASTEST)
+        learner.scorer.drop_graphs()
         return {
             "loss": left, "wanted": first, "fitted": tries, "grad_norm": norm,
             "lr": lr * self._rate,
