@@ -8,8 +8,9 @@ An entry of the list is a name, a game and settings, with seeds, and `held_out` 
 trained policy plays at the end; those in `beside` play the same ones: players, and `start`, the
 policy after its warm-up alone, whose checkpoint the run must keep. With `carry` they are lineages,
 and the first and the last episodes of each are told apart. `expert` says what the warm-up imitates:
-the `games` of a `player` of `benchmarks/experts.py`, with `referees` where a game has them, played
-beforehand on the rows that are trained on. A file is a list of entries, or
+the `games` of a `player` of `benchmarks/experts.py`, or another `module` beside it, with `referees`
+where a game has them, played beforehand on the rows that are trained on. A player in Python in
+`beside` is judged by the referees of the trained policy. A file is a list of entries, or
 a map of `entries` and the settings that all of them have (`set`). An entry and a seed are a run,
 made by `gamedsl train` in a folder of its own under `--runs`. A run that was killed is resumed from
 its last checkpoint, to the same numbers; one that ended has a file in `--results`, with its curve,
@@ -45,7 +46,7 @@ from gamedsl.recipe.methods import table
 from gamedsl.recipe.resolve import flat_settings
 
 HERE = Path(__file__).parent
-EXPERTS = HERE / "experts.py"
+EXPERTS = "experts.py"
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
 KEPT = (
     "step", "exploitability", "exploitability_interval", "reward", "entropy", "lines", "valid",
@@ -82,7 +83,8 @@ class Entry:
     carry: int = 1
     """Episodes of a lineage, each of which begins with the memory that the one before left."""
     expert: dict[str, Any] = field(default_factory=dict)
-    """What the warm-up imitates: a `player` in Python, how many `games` of it, and `referees`."""
+    """What the warm-up imitates: a `player` in a Python `module`, how many `games` of it, and
+    `referees`."""
     shown: int = 8000
     """Probabilities of actions that a result keeps: those of all steps, or of some, evenly spread,
     the last among them; with 0 none."""
@@ -98,7 +100,8 @@ class Entry:
         parts = [self.game, ir_hash, settings, self.params]
         parts += [self.held_out] * (self.held_out > 0) + [list(self.beside)] * bool(self.beside)
         parts += [self.carry] * (self.carry > 1)
-        parts += [self.expert, EXPERTS.read_text(encoding="utf-8")] * bool(self.expert)
+        if self.expert:
+            parts += [self.expert, module_of(self.expert).read_text(encoding="utf-8")]
         text = json.dumps(parts, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -188,12 +191,18 @@ class Run:
         return found
 
 
+def module_of(expert: dict[str, Any]) -> Path:
+    """Returns the Python file of a player that is imitated."""
+    return HERE / expert.get("module", EXPERTS)
+
+
 def play_expert(game: str, expert: dict[str, Any], file: Path, seed: int, carry: int = 1) -> None:
     """Plays what a warm-up is to imitate, and writes a file of its transcripts."""
-    games, player = file.with_suffix(""), f"module:{EXPERTS}:{expert['player']}"
+    games, module = file.with_suffix(""), module_of(expert)
+    player = f"module:{module}:{expert['player']}"
     shutil.rmtree(games, ignore_errors=True)
     named = expert.get("referees", {}).items()
-    referees = [("--referee", f"{role}=module:{EXPERTS}:{name}") for role, name in named]
+    referees = [("--referee", f"{role}=module:{module}:{name}") for role, name in named]
     rows = ["--rows", "training"] if holds_out(gamedsl.load(game).ir) else []
     subprocess.run(
         [sys.executable, "-m", "gamedsl", "eval", player, "--against", player, "--game", game,
@@ -247,7 +256,10 @@ def contestant(run: Run, who: str) -> list[str]:
     """Returns the arguments of `gamedsl eval` for one of those beside the trained policy."""
     name = f"run:{run.folder}@0" if who == START else who
     params = [f"{key}={json.dumps(value)}" for key, value in run.entry.params.items()]
-    return [name, "--game", run.entry.game, *(part for one in params for part in ("--param", one))]
+    named = run.entry.expert.get("referees", {}) if name.startswith("module:") else {}
+    referees = [f"{role}=run:{run.folder}" for role in named]
+    flags = [("--param", one) for one in params] + [("--referee", one) for one in referees]
+    return [name, "--game", run.entry.game, *chain(*flags)]
 
 
 def evaluated(run: Run, who: Sequence[str]) -> Result:

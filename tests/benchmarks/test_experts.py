@@ -1,20 +1,26 @@
-"""What models imitate in `benchmarks/experts.py`: it plays as it says, and games pay it so."""
+"""What models imitate in `benchmarks/experts.py` and `askers.py`: it plays as it says, and games
+pay it so."""
 
 from __future__ import annotations
 
 import json
+from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from gamedsl.cli import main
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
-def _played(folder: Path, game: str, player: str, *more: str) -> list[dict[str, Any]]:
+def _played(
+    folder: Path, game: str, player: str, *more: str, module: str = "experts.py"
+) -> list[dict[str, Any]]:
     """Returns the transcripts of games in which a player holds all seats."""
-    named = f"module:{BENCHMARKS}/experts.py:{player}"
+    named = f"module:{BENCHMARKS}/{module}:{player}"
     given = ["--against", named, "--game", str(BENCHMARKS / game), "--search", "0"]
     assert main(["eval", named, *given, "--transcripts", str(folder), *more]) == 0
     (file,) = folder.glob("*.jsonl")
@@ -54,3 +60,28 @@ def test_judges_of_debates_are_right_in_both_orders(tmp_path: Path) -> None:
     assert {game["payoffs"]["pro"] for game in played} == {"0", "1"}  # no debate is undecided
     made = [tuple(sorted(_choice(game, "speech").values())) for game in played]
     assert len(set(made)) > 60
+
+
+@pytest.mark.parametrize(("player", "least", "most"), [("Asker", 0.52, 0.65), ("fixed", 0.58, 0.7)])
+def test_answers_about_animals_are_right(
+    tmp_path: Path, player: str, least: float, most: float
+) -> None:
+    """So none crosses the right animal out, and a repeated question crosses out nothing."""
+    referee = f"answerer=module:{BENCHMARKS}/askers.py:answerer"
+    games = ("--referee", referee, "--games", "400", "--rows", "training")
+    played = _played(tmp_path, "animals.yaml", player, *games, module="askers.py")
+    paid = [Fraction(game["payoffs"]["asker"]) for game in played]
+    assert {*paid} == {0, Fraction(1, 2), 1}
+    assert least < sum(paid) / len(paid) < most
+    asked = [_said(game, "question", "asker") for game in played]
+    assert all(game["referees"]["answerer"] == str(Fraction(len(one), 2))
+               for game, one in zip(played, asked, strict=True))  # fmt: skip
+    assert len({one[0] for one in asked}) == {"Asker": 6, "fixed": 1}[player]
+    same = [p for p, one in zip(paid, asked, strict=True) if len({*one}) < len(one)]
+    assert all(p < 1 for p in same)
+
+
+def _said(game: dict[str, Any], step: str, seat: str) -> list[str]:
+    return [
+        one["choices"][seat] for one in game["steps"] if one["step"] == step and "choices" in one
+    ]
