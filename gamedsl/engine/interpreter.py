@@ -364,9 +364,12 @@ class History(NamedMoves):
     def _actors(self, step: Choose) -> tuple[str, ...]:
         """Returns the seats that act at a step: those for whom its condition holds."""
         seats: Iterable[Any] = step.actors
+        first = step.condition if step.condition_first else None
+        if first is not None and not self._state.holds(first, self._me):
+            return ()
         if step.actor is not None:
             seats = (self._state.value(step.actor, self._me),)
-        if step.condition is not None:
+        if step.condition is not None and first is None:
             seats = [seat for seat in seats if self._state.holds(step.condition, seat)]
         for seat in seats:
             if seat not in step.actors:

@@ -14,7 +14,7 @@ from functools import cached_property
 from typing import Any, Literal, assert_never
 
 from gamedsl.diagnostics.spans import Span
-from gamedsl.ir.expr import Apply, Expr, Logic, Me, walk
+from gamedsl.ir.expr import Apply, Expr, LetCall, LetMap, Logic, Me, walk
 from gamedsl.ir.statements import EVERYONE, Place, Readers, State, Statement, write_of
 from gamedsl.ir.types import NO_RULE, UNLESS_NONE, PerSeat, Type
 
@@ -176,6 +176,14 @@ class Choose:
         """Whether the step's condition is each actor's own, so that only some may be asked."""
         parts = () if self.condition is None else walk(self.condition)
         return self.joint and any(isinstance(part, Me) for part in parts)
+
+    @cached_property
+    def condition_first(self) -> bool:
+        """Whether the step's condition is the same for whoever acts, and is to hold before the
+        actor is worked out."""
+        if self.actor is None or self.condition is None:
+            return False
+        return not any(isinstance(part, Me | LetCall | LetMap) for part in walk(self.condition))
 
     @property
     def among(self) -> Expr | None:

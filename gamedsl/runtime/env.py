@@ -54,6 +54,7 @@ class Env:
             seat: call_syntax_of(tokenizer, role) for seat, role in ir.role_of.items()
         } if ir.respond.kind == "tool" else {}  # fmt: skip
         self._steps = {step.id: step for step in ir.steps}
+        self._root: Position | None = None
         self._begun: dict[str, Position] = {}
         self.outcomes = lru_cache(maxsize=16)(_outcomes)
         """The possible outcomes in a position; the last ones are kept, for some are long lists."""
@@ -149,10 +150,13 @@ class Env:
         talks = self.prompter.is_chat
         return PositionTree(start, talks=talks, counts=self.ir.asked_counts)
 
-    @cached_property
+    @property
     def root(self) -> Position:
-        """The history in which nothing has happened."""
-        return self._tree(self.kernel.start()).root
+        """The history in which nothing has happened; another each time where a function is called
+        before anything does that need not give the same again."""
+        if self._root is None or self._root.given:
+            self._root = self._tree(self.kernel.start()).root
+        return self._root
 
     def begin(self, memory: Memory | None) -> Position:
         """Returns the history in which nothing has happened since an episode that left this
@@ -161,7 +165,7 @@ class Env:
         if not lasting:
             return self.root
         key = key_of_memory(memory or {})
-        if key not in self._begun:
+        if key not in self._begun or self._begun[key].given:
             assert isinstance(self.kernel, Interpreter), "what lasts is said"
             if len(self._begun) >= MEMORIES:
                 self._begun.clear()

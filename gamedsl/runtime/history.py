@@ -103,12 +103,18 @@ class Position:
         found = self._after.get(move)
         if found is None:
             found = self._play(move)
-            if self.known and self._tree.kept < MANY:
+            if self.known and self._tree.kept < MANY and found.given == self.given:
                 self._tree.kept += 1
                 self._after[move] = found
         else:
             found.known = True
         return found
+
+    @property
+    def given(self) -> int:
+        """The number of results so far of functions that need not give the same again: where a move
+        brings one, what follows is no function of the history, and is not kept."""
+        return len(self.state.answers) if isinstance(self.state, History) else 0
 
     def _play(self, move: Move) -> Position:
         state = self.state.copy()
@@ -121,11 +127,10 @@ class Position:
             state.choose(move)
             chosen = {ask.seat: name for ask, name in zip(asks, move, strict=True)}
             log = Log({"step": asks[0].step, "choices": chosen}, self.log)
-        known = len(self.state.answers) if isinstance(self.state, History) else 0
         talk = (
             self._talk_after(move) if self._tree.talks and not isinstance(move, int) else self.talk
         )
-        return Position(self._tree, state, _answered(log, state, known), talk)
+        return Position(self._tree, state, _answered(log, state, self.given), talk)
 
     def _talk_after(self, names: tuple[str, ...]) -> Talk:
         """Returns the decisions of each seat after a move; forced moves are no decisions."""

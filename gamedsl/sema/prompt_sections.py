@@ -36,7 +36,8 @@ Views = tuple[tuple[str, tuple[ShownEntry, ...]], ...]
 def read_view(node: Node | None, typer: Typer) -> Views:
     """Reads `view`: what prompts tell a seat of the play, in place of all that it has seen.
 
-    Returns the view of each seat that has one, in seat order; a role that is not named has none.
+    Returns the view of each seat that has one, in seat order; a role that is not named has none,
+    and a referee only if it is named.
     """
     names = typer.names
     if isinstance(node, Sequence | Scalar):
@@ -47,7 +48,7 @@ def read_view(node: Node | None, typer: Typer) -> Views:
     found: dict[str, tuple[ShownEntry, ...]] = {}
     for part, seats in entries_by_seat(node, "the view", found, names, typer.problems):
         found |= dict.fromkeys(seats, read_entries(part.value, typer))
-    return tuple((seat, found[seat]) for seat in names.seats if seat in found)
+    return tuple((seat, found[seat]) for seat in names.everyone if seat in found)
 
 
 def read_entries(

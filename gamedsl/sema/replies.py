@@ -68,7 +68,8 @@ def read_on_invalid(
         _check_play(node, found, roles, steps, problems)
         return tuple(found.items())
     for entry in sorted(node, key=lambda entry: entry.key.text != "all"):
-        assert isinstance(entry.value, Mapping)
+        if not isinstance(entry.value, Mapping):  # `null`, which deletes what a base says
+            continue
         name = entry.key.text
         if name != "all" and name not in known:
             unknown_role(name, entry.key.span, names, problems, "all")

@@ -12,6 +12,7 @@ import pytest
 import gamedsl
 from gamedsl.calls import registry
 from gamedsl.calls.types import ListOf, OrNone, WrongType, as_json, from_json
+from gamedsl.compiler import compile_file
 from gamedsl.runtime import Game
 from gamedsl.runtime.replay import Replay, replay
 from gamedsl.runtime.transcripts import dump, read
@@ -125,3 +126,45 @@ def test_results_are_json_and_back() -> None:
     for wrong in ({"a": ["1/0"], "b": "x", "c": ""}, {"a": None, "b": "z", "c": ""}, {"a": None}):
         with pytest.raises(WrongType):
             from_json(type, wrong)
+
+
+def test_each_play_of_an_environment_asks_anew(game: Game) -> None:
+    """Plays that are alike share what they have in common, and what functions gave is not that."""
+    env, texts = game.env(), []
+    for _ in range(4):
+        episode = env.reset(4)
+        while not episode.done:
+            episode.step({d.seat: f"{d.seat} {d.occurrence}" for d in episode.decisions})
+        texts.append(dump(episode))
+    assert len({*texts}) == 4
+
+
+def test_samples_have_all_that_a_function_gave(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A step that one result leads to is reached, whatever comes first."""
+    called = [0]
+    registry.lookup("exact")
+    monkeypatch.setattr(registry, "_FUNCTIONS", dict(registry._FUNCTIONS))
+
+    @registry.function(
+        arguments={}, result="int", pure=False, version=1, time_limit=1, on_timeout=0
+    )
+    def wind() -> int:
+        """The wind, 0 to 2."""
+        called[0] += 1
+        return called[0] % 3
+
+    path = tmp_path / "windy.yaml"
+    path.write_text("""
+game: windy
+roles: [ann]
+turns:
+  - {call: wind, gives: strength, seen_by: all}
+  - {role: ann, choose: go, from: [north, south]}
+  - {role: ann, choose: again, from: [north, south], if: strength == 2}
+payoffs: 1 if again == north else 0
+labels: masked
+on_invalid: {then: forfeit, pay: -1}
+""")
+    assert [d.code for d in compile_file(path).diagnostics] == []

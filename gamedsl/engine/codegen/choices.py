@@ -42,13 +42,14 @@ class ChoiceWriter:
         if step.joint:
             self._ask_all(lines, place, op)
             return
+        if step.condition_first:
+            self._skip(lines, op, "s.me")
         if step.actor is None:
             lines(f"me = {step.actors[0]!r}")
         else:
             lines(f"me = {self._make.value(step.actor, CodeScope('s.me'))}")
-        if step.condition is not None:
-            with lines.block(f"if not {self._make.holds(step.condition, CodeScope('me'))}:"):
-                lines(f"return {self._jumps.to(op.after)}")
+        if not step.condition_first:
+            self._skip(lines, op, "me")
         acting = self._contexts[step.id].acting if isinstance(step.actor, Me) else ()
         if step.actor is not None and not (acting and set(acting) <= set(step.actors)):
             with lines.block(f"if me not in {literal(step.actors)}:"):
@@ -63,6 +64,12 @@ class ChoiceWriter:
         lines("s.counts = (len(found),)")
         lines("s.asked = (me,)")
         self._stop(lines, place)
+
+    def _skip(self, lines: CodeLines, op: flow.Decide, me: str) -> None:
+        """Writes that play goes on where the step's condition does not hold for `me`."""
+        if op.step.condition is not None:
+            with lines.block(f"if not {self._make.holds(op.step.condition, CodeScope(me))}:"):
+                lines(f"return {self._jumps.to(op.after)}")
 
     def _ask_all(self, lines: CodeLines, place: int, op: flow.Decide) -> None:
         """Writes a decision of several seats."""
