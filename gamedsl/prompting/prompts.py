@@ -439,7 +439,7 @@ class Prompter:
         masked = self.ir.labels.kind == "masked"
         key, choice = self._shown_values.text(step, event, book, in_a_line=False)
         title = " of ".join((verb if masked else step.variable, *filter(None, (key,))))
-        parts = self._fields(step, event) if has_text(step.type) else None
+        parts = self._fields(step, event, book=book) if has_text(step.type) else None
         if parts is None:
             text = titled(f"{title}{f' for {actor}' if actor else ''}", choice)
             return text if "\n" in text or has_text(step.type) else f"{text}."
@@ -555,18 +555,28 @@ class Prompter:
         self, step: Binding, event: Event, choice: str, book: LabelBook, reader: str = ""
     ) -> str:
         """Returns what an event tells, with its fields or its items for templates that use them."""
-        fields = self._fields(step, event, reader)
+        fields = self._fields(step, event, reader, book)
         if fields is not None:
             return Fields(choice, fields)
         items = None if isinstance(step, Choose) else self._shown_values.items(step, event, book)
         return choice if items is None else Items(choice, items)
 
     def _fields(
-        self, source: Binding, event: Event, reader: str = ""
+        self, source: Binding, event: Event, reader: str = "", book: LabelBook | None = None
     ) -> dict[str, str | None] | None:
         """Returns the fields that an event shows of a record, for templates that use one of them;
-        of a record by role the reader's own as `me` too."""
+        of a record by role the reader's own as `me` too. With a `book` what was drawn or shown has
+        its labels, but for texts."""
         parts = self._event_fields(source, event)
+        if parts is not None and book is not None and not isinstance(source, Choose):
+            record = plain(source.type if isinstance(source, Draw) else source.entry_type)
+            types = dict(record.fields) if isinstance(record, Record) else {}
+            parts = {
+                name: text
+                if text is None or (name in types and has_text(types[name]))
+                else book.relabelled(text, self.shown_role)
+                for name, text in parts.items()
+            }
         if parts is not None and reader and is_by_role(source.type):
             parts |= {"me": parts.get(reader)}
         return parts

@@ -331,10 +331,8 @@ class Typer:
         test: ir.Expr = ir.Apply(BOOL, node.span, "is text", (of,))
         if word.id == "text":
             return test if node.op == "is" else ir.Apply(BOOL, node.span, "not", (test,))
-        test = ir.Apply(BOOL, node.span, "not", (test,))
-        if isinstance(of.type, Option):
-            bound = ir.Apply(BOOL, node.span, "!=", (of, ir.Const(NONE, node.span, None)))
-            test = ir.Logic(BOOL, node.span, "and", bound, test)
+        bound = ir.Apply(BOOL, node.span, "!=", (of, ir.Const(NONE, node.span, None)))
+        test = ir.Logic(BOOL, node.span, "and", bound, ir.Apply(BOOL, node.span, "not", (test,)))
         return test if node.op == "is" else ir.Apply(BOOL, node.span, "not", (test,))
 
     def under(

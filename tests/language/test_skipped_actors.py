@@ -17,7 +17,7 @@ roles: [ann, bob, cat]
 turns:
   - {role: ann, choose: n, from: 0..3}
   - {role: "roles[n]", choose: answer, from: [take, leave], if: n < 3}
-payoffs: 1 if answer == take else 0
+payoffs: 1
 """
 OFFERED = """
 game: offered
@@ -26,7 +26,7 @@ types: {Offer: {price: 1..4, to: role}}
 turns:
   - {role: ann, say: line, read: text(30) | Offer}
   - {role: line.to, choose: answer, from: [take, leave], if: line is Offer}
-payoffs: 1 if answer == take else 0
+payoffs: 1
 on_invalid: {then: forfeit, pay: -1}
 """
 
@@ -108,3 +108,12 @@ on_invalid: {then: forfeit, pay: -1}
     assert compile_file(file(text)).ok
     wrong = text + "prompts: {ask: {answer: 'Say no or yes: {{ options }}'}}\n"
     assert [one.code for one in compile_file(file(wrong)).diagnostics][:1] == ["GD0520"]
+
+
+def test_skipped_reply_is_no_record(file: Callable[[str], Path]) -> None:
+    text = OFFERED.replace("{then: forfeit, pay: -1}", "{then: skip}")
+    text = text.replace("  - {role: line.to,", "  - {role: [bob, cat],")
+    episode = gamedsl.load(file(text)).env().reset()
+    episode.step({"ann": "</think>" * 9})
+    assert episode.done
+    assert episode.mistakes

@@ -199,3 +199,38 @@ def test_texts_of_each_role_stand_below_each_other(tmp_path: Path) -> None:
     assert ("\nnotes:\n  ann: I, ann, say: {yes}\n  bob: no bob:really\nMake") in last_message(
         episode
     )
+
+
+@pytest.mark.parametrize("labels", ["masked", "{warm: A, cold: B}"])
+def test_fields_of_drawn_rows_have_labels(tmp_path: Path, labels: str) -> None:
+    """As the options have that are the same values; a text is as it is."""
+    (tmp_path / "rows.jsonl").write_text(
+        '{"word": "worm words", "kind": "cold"}\n', encoding="utf-8"
+    )
+    path = tmp_path / "kinds.yaml"
+    path.write_text(
+        f"""
+game: kinds
+roles: [teller]
+types: {{Kind: [warm, cold]}}
+data: {{rows: {{file: rows.jsonl, fields: {{word: text(20), kind: Kind}}}}}}
+turns:
+  - {{draw: row, from: rows, seen_by: {{word: teller, kind: teller}}}}
+  - {{role: teller, choose: hint, from: Kind}}
+payoffs: 1 if hint == row.kind else 0
+labels: {labels}
+prompts: {{seen: {{row: "It is {{{{ choice.kind }}}}."}}}}
+""",
+        encoding="utf-8",
+    )
+    plain = tmp_path / "plain.yaml"
+    text = path.read_text(encoding="utf-8").partition("prompts:")[0]
+    plain.write_text(text.replace("game: kinds", "game: plain"), encoding="utf-8")
+    for file in (path, plain):
+        episode = gamedsl.load(file).env().reset(seed=0)
+        (decision,) = episode.decisions
+        cold = dict(zip(decision.legal, decision.labels, strict=True))["cold"]
+        told = decision.messages[-1][1].splitlines()
+        assert any(line.endswith((f" {cold}", f" {cold}.")) for line in told), told
+        assert not any("cold" in line for line in told)
+    assert any("worm words" in line for line in told)

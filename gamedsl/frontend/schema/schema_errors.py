@@ -65,7 +65,8 @@ def _bad_key(error: Any, node: Node, problems: Problems) -> None:
 def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
     text = node.text if isinstance(node, Scalar) else ""
     wanted = error.schema.get("says", "a name")
-    near = "".join(c if c.isascii() and c.isalnum() else "_" for c in text.strip()).strip("_")
+    stem = text.strip().removesuffix(".yaml").removesuffix(".yml").rpartition("/")[2]
+    near = "".join(c if c.isascii() and c.isalnum() else "_" for c in stem).strip("_")
     if error.schema.get("pattern", "").startswith("^[a-z]["):
         near = near.lower()
     place = "place" in wanted
