@@ -14,8 +14,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, cast
 
+from gamedsl.calls.files import allowed_calls
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import seed
 from gamedsl.commands._streams import plain
@@ -196,7 +198,8 @@ class _Play:
                 print(rendered(table_lines(review_table(found, console.text), rule=True)))
                 console.print(f"In all they cost {lost:.3g} of payoff.")
         console.print(f"\nTranscript: {self._save(session)}", "soft")
-        console.print(f"gamedsl replay {self.args.file} {self._path}", "soft")
+        files = "".join(f" --allow-calls {quote(str(file.path))}" for file in allowed_calls())
+        console.print(f"gamedsl replay {self.args.file} {self._path}{files}", "soft")
 
     # commands of the player
 
