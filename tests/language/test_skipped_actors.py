@@ -93,7 +93,7 @@ on_invalid: {then: forfeit, pay: -1}
     assert "said" not in told
 
 
-def test_masked_labels_are_not_found_in_what_is_said(file: Callable[[str], Path]) -> None:
+def test_trial_replies_are_no_leak(file: Callable[[str], Path]) -> None:
     """Of the phrases that plays are tried out with, one is `no`."""
     text = """
 game: asked
