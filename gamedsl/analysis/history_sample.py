@@ -20,7 +20,7 @@ from gamedsl.analysis.history_prompts import Prompts, Tokenizer
 from gamedsl.analysis.nodes import Failure, Node
 from gamedsl.analysis.proof import Grade
 from gamedsl.diagnostics.spans import Span
-from gamedsl.engine.interpreter import History, Interpreter
+from gamedsl.engine.interpreter import Interpreter, answers_of
 from gamedsl.engine.kernel import Ask, Kernel
 from gamedsl.engine.random_plays import example_kernel
 from gamedsl.engine.walk import after as after_move
@@ -88,11 +88,6 @@ class Watch(Budget):
         """Places that were run or entered."""
         entered = (("entered", span) for span in self._entered)
         return {*entered, *(("run", span) for span in self._run)}
-
-
-def _given(node: Node) -> int:
-    """The number of results so far of functions that need not give the same again."""
-    return len(node.state.answers) if isinstance(node.state, History) else 0
 
 
 class HistorySample:
@@ -253,7 +248,7 @@ class HistorySample:
         for number in range(PLAYS):
             if self.moves >= MOVES or self.watch.spent >= ENOUGH:
                 break
-            if number and _given(root):
+            if number and answers_of(root.state):
                 root = self._begin(self.reference)
                 if root is None:
                     return
@@ -277,9 +272,8 @@ class HistorySample:
                 if after is None:
                     return
                 if move not in node.after:
-                    if _given(after) == _given(
-                        node
-                    ):  # else another play may be given something else
+                    same = len(answers_of(after.state)) == len(answers_of(node.state))
+                    if same:  # else another play may be given something else
                         node.after[move] = after
                     self.nodes.append(after)
                 node = after

@@ -18,7 +18,6 @@ from gamedsl.ir.evaluate import EvaluationError
 from gamedsl.ir.game import GameIR, Template
 from gamedsl.prompting.labels import as_words, hidden_words, option_names, secret_words
 from gamedsl.prompting.prompts import Part, Prompter, RenderError
-from gamedsl.prompting.random_replies import PHRASES
 from gamedsl.prompting.template_evaluation import RenderingBudget
 from gamedsl.prompting.template_syntax import Broken, locate, parse
 
@@ -31,7 +30,7 @@ def check_masking(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
     check_names_masked(sample.ir, problems)
     if problems.count_errors() == before and words is not None:
         for node, ask in sample.asked:
-            text = _without_replies(text_of(sample.prompts.of(node, ask)))
+            text = text_of(sample.prompts.of(node, ask))
             found = words.search(text)
             if found is not None:
                 name = _name(sample.ir, found[0])
@@ -64,8 +63,7 @@ def check_names_masked(ir: GameIR, problems: Problems) -> None:
     for template in ir.templates:
         _written(ir, template, words, told, problems)
     for seat, part in told:
-        text = _without_replies(part.text)
-        found = words.search(text)
+        found = words.search(part.text)
         if found is None:
             continue
         name = _name(ir, found[0])
@@ -74,16 +72,8 @@ def check_names_masked(ir: GameIR, problems: Problems) -> None:
         elif not _in_text(part.template, words):
             _report(
                 ir, part.template.span, name, found[0], problems, notes=_declared(ir, name),
-                witness=(f"{seat} is told: {_line(text, found.start())}",),
+                witness=(f"{seat} is told: {_line(part.text, found.start())}",),
             )  # fmt: skip
-
-
-def _without_replies(text: str) -> str:
-    """Returns a default text without what is said in the plays that it is made of: a reply may have
-    any word, and players are told so."""
-    for phrase in PHRASES:
-        text = text.replace(f"said: {phrase}", "said:")
-    return text
 
 
 def _prompt_parts(ir: GameIR) -> list[tuple[str, Part]]:

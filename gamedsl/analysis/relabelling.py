@@ -19,7 +19,7 @@ from gamedsl.analysis.nodes import Node, history_lines, made, path_of, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.engine.function_calls import RecordedCalls
-from gamedsl.engine.interpreter import History
+from gamedsl.engine.interpreter import answers_of
 from gamedsl.ir.game import Labels
 from gamedsl.prompting.labels import option_names
 from gamedsl.runtime import Action, Decision, Env
@@ -82,9 +82,8 @@ def check_relabelling(sample: HistorySample, problems: Problems) -> Iterator[Pro
 
 def _played(env: Env, end: Node) -> list[_Moment]:
     """A play in which every choice is a reply with a label, as a seat would write it."""
-    if isinstance(end.state, History) and end.state.answers:
-        given = [(name, results) for _, name, results in end.state.answers]
-        env = env.calling(RecordedCalls(given))  # asked anew, they need not give the same
+    if given := answers_of(end.state):  # asked anew, they need not give the same
+        env = env.calling(RecordedCalls([(name, results) for _, name, results in given]))
     episode = env.reset(seed=0, chance="asked", forced="asked")
     moments = [_moment(episode)]
     for before, after in pairwise(path_of(end)):

@@ -25,6 +25,7 @@ from gamedsl.engine.kernel import (
     NamedMoves,
     Outcome,
     PlayError,
+    State,
 )
 from gamedsl.engine.legal_options import ExampleReplies, LegalOptions, action_of, arguments
 from gamedsl.ir.builtins import exact, values
@@ -106,6 +107,12 @@ class Interpreter:
         """The history in which nothing has happened, after an earlier episode that left `lasting`
         of the state that lasts."""
         return History(self, lasting)
+
+
+def answers_of(state: State) -> tuple[Answered, ...]:
+    """Returns what functions gave so far that need not give the same again: for each call in order
+    its step, the function, and the results as JSON."""
+    return state.answers if isinstance(state, History) else ()
 
 
 class History(NamedMoves):

@@ -33,6 +33,7 @@ from gamedsl.ir.game import GameIR
 from gamedsl.ir.program import Choose
 from gamedsl.ir.types import TEXT, PerSeat
 from gamedsl.prompting.events import SILENCE, Event, Seen, Turn, counts_of, occurrences
+from gamedsl.prompting.labels import hidden_words
 from gamedsl.prompting.random_replies import random_reply
 
 MOST = 16
@@ -207,6 +208,8 @@ def example_replies(ir: GameIR) -> ExampleReplies:
     """Returns examples of replies to open decisions, by canonical name; silence is one where the
     game goes on without a valid reply."""
     silent = {seat for seat, cost in ir.costs.items() if cost.then in ("skip", "play")}
+    masked = ir.labels.kind in ("masked", "partly")
+    hidden = hidden_words(ir) if masked else None  # a text may have any, and would pass for a leak
 
     def examples(
         step: Choose, seat: str, seen: Seen, admits: Callable[[str], bool]
@@ -218,6 +221,8 @@ def example_replies(ir: GameIR) -> ExampleReplies:
             name = random_reply(step.said, step.reply_type(seat), ir.seats, random, number)
             if number == 0 and step.type == TEXT and step.said.form == "text":
                 name = NUMBER
+            if hidden is not None and step.said.form == "text" and hidden.search(name):
+                continue
             if name not in found and _holds(admits, name):
                 found.append(name)
             if len(found) == MANY:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from gamedsl.engine.interpreter import History
+from gamedsl.engine.interpreter import History, answers_of
 from gamedsl.engine.kernel import Amounts, State
 from gamedsl.prompting.events import Turn, counts_of
 
@@ -45,7 +45,7 @@ def entries(log: Log | None) -> list[dict[str, Any]]:
 
 def _answered(log: Log | None, state: State, known: int) -> Log | None:
     """Returns a log with the results of functions since the first `known` results."""
-    for step, function, given in state.answers[known:] if isinstance(state, History) else ():
+    for step, function, given in answers_of(state)[known:]:
         log = Log({"step": step, "call": function, "gives": list(given)}, log)
     return log
 
@@ -114,7 +114,7 @@ class Position:
     def given(self) -> int:
         """The number of results so far of functions that need not give the same again: where a move
         brings one, what follows is no function of the history, and is not kept."""
-        return len(self.state.answers) if isinstance(self.state, History) else 0
+        return len(answers_of(self.state))
 
     def _play(self, move: Move) -> Position:
         state = self.state.copy()

@@ -65,7 +65,8 @@ def _bad_key(error: Any, node: Node, problems: Problems) -> None:
 def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
     text = node.text if isinstance(node, Scalar) else ""
     wanted = error.schema.get("says", "a name")
-    stem = text.strip().removesuffix(".yaml").removesuffix(".yml").rpartition("/")[2]
+    file = re.fullmatch(r"(?:.*/)?(.+)\.ya?ml", text.strip())
+    stem = file[1] if file else text.strip()
     near = "".join(c if c.isascii() and c.isalnum() else "_" for c in stem).strip("_")
     if error.schema.get("pattern", "").startswith("^[a-z]["):
         near = near.lower()
