@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gamedsl.policies.base import Policy, Query
-from gamedsl.policies.chunk_scoring import ChunkedPolicy
-from gamedsl.policies.multi_model import models_of
 
 if TYPE_CHECKING:
     import torch
+
+    from gamedsl.policies.chunk_scoring import ChunkedPolicy
 
 GRAPH_TOKENS = 2048
 """Distinct tokens whose graph is kept of a policy whose passes have no bound."""
@@ -133,6 +133,9 @@ def graph_room(policy: Policy) -> int:
 
 def _chunked(policy: Policy) -> Iterator[ChunkedPolicy]:
     """Yields the models of a policy whose passes have a bound."""
+    from gamedsl.policies.chunk_scoring import ChunkedPolicy
+    from gamedsl.policies.multi_model import models_of
+
     for one in models_of(policy):
         if isinstance(one, ChunkedPolicy):
             yield one
