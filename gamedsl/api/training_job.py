@@ -260,16 +260,16 @@ def _missing_sources(
     game: Game, recipe: Recipe, addresses: Collection[str]
 ) -> Iterator[tuple[str, str, str]]:
     """Yields for each setting that names what is not to be had its key, the fact and the fix."""
-    from gamedsl.players.base import PlayerError
+    from gamedsl.players.base import PlayerError, Speaker
     from gamedsl.players.runs import folder_and_step
     from gamedsl.players.table import open_player
     from gamedsl.recipe.table import file_of
     from gamedsl.runs.saved import open_saved
     from gamedsl.storage.reader import expanded
-    from gamedsl.training.imitated_files import check_file, experts_of
+    from gamedsl.training.imitated_files import check_file, experts_of, unsaid
     from gamedsl.training.seats import budget_of
 
-    named = experts_of(recipe)
+    named, thinks = experts_of(recipe), game.ir.respond.think is not None and not game.ir.open
     if recipe.warm_up.opponents is not None and not all(map(file_of, named.values())):
         named["warm_up.opponents"] = recipe.warm_up.opponents
     for key, name in named.items():
@@ -284,7 +284,9 @@ def _missing_sources(
                 open_saved(folder_and_step(argument)[0])
             elif kind not in _SLOW:
                 budget = budget_of(recipe, addresses)
-                open_player(name, game, seed=recipe.seed, budget=budget, from_file=True)
+                player = open_player(name, game, seed=recipe.seed, budget=budget, from_file=True)
+                if thinks and key != "warm_up.opponents" and not isinstance(player, Speaker):
+                    yield key, *unsaid(f"`{name}`")
         except PlayerError as error:
             yield key, error.message, error.help
         except UserError as error:

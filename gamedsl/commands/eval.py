@@ -79,7 +79,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="for people, or for programs (default: text)")  # fmt: skip
     add("--out", type=Path, metavar="FILE", help="write the evaluation there, as JSON")
     add("--transcripts", type=Path, metavar="DIR",
-        help="write the games there, in games in words, for `gamedsl replay`")  # fmt: skip
+        help="write the games that are played there, for `gamedsl replay`")  # fmt: skip
     _boards(parser)
     _engines(parser)
     _endpoints(parser)

@@ -277,8 +277,10 @@ class _Bench:
             if not self.options.report_interrupted:
                 raise
             raise Interrupted from None
-        for holders, records in found.kept:
-            self.options.keep(holders, records)
+        keep = self.options.keep
+        if keep is not None:
+            for holders, records in found.kept:
+                keep(holders, records)
         progress(total)
         return list(found.games), None
 
@@ -293,7 +295,14 @@ class _Bench:
             return None
         tables = [self._tables(holders) for holders in wanted]
         known = [found for found in tables if found is not None]
-        return known if len(known) == len(wanted) else None
+        if len(known) < len(wanted):
+            return None
+        if self.options.keep is not None:
+            raise EvalError(
+                "the results of these players are exact: no game is played that could be kept",
+                "add `--method sampled`, or leave out `--transcripts`",
+            )
+        return known
 
     def _exploitability(self, one: Contestant) -> Exploitability:
         player = self.players[one.name]

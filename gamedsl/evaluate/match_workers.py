@@ -47,7 +47,8 @@ class MatchOpening:
 
     @classmethod
     def of(cls, game: Game, plan: Plan, options: Options) -> MatchOpening:
-        told = replace(options, tell=silent, keep=_nothing, report_interrupted=False)
+        keep = None if options.keep is None else _nothing
+        told = replace(options, tell=silent, keep=keep, report_interrupted=False)
         return cls(game, plan, told, tuple(str(one.path) for one in allowed_calls()))
 
     def __call__(self) -> Matches:
@@ -94,4 +95,4 @@ class MatchQueue:
 
 
 def _nothing(holders: Holders, records: _Records) -> None:
-    """Keeps no transcript."""
+    """Stands for the function that is given what workers kept."""

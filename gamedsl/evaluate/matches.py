@@ -60,9 +60,11 @@ class Matches:
 
     def play(
         self, wanted: Sequence[Holders], games: int, progress: Progress = lambda done: None,
-        keep: Keep = lambda holders, records: None,
+        keep: Keep | None = None,
     ) -> tuple[list[Games], EndpointError | None]:  # fmt: skip
-        """Plays so many games in each seating; returns and raises as `play_seatings`."""
+        """Plays so many games in each seating; returns and raises as `play_seatings`. `keep` is
+        given the transcripts, where the options ask for them."""
+        keep = None if self._options.keep is None else keep
         seated = [self._table(holders) for holders in wanted]
         return play_seatings(
             self.env, seated, seeds_of(self._options.seed, games), progress, keep,

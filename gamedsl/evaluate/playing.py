@@ -179,12 +179,12 @@ class _Rows:
 
 def play_seatings(
     env: Env, tables: Sequence[Seated], seeds: Sequence[int],
-    progress: Progress = lambda done: None, keep: Keep = lambda holders, records: None, *,
+    progress: Progress = lambda done: None, keep: Keep | None = None, *,
     report_interrupted: bool = False, carry: int = 1,
 ) -> tuple[list[Games], EndpointError | None]:  # fmt: skip
     """Play all seeds in all seatings. The error is an endpoint's that stopped answering, or whose
     budget was spent, before all was played; with `report_interrupted` also Interrupted, for Ctrl-C.
-    `keep` is given the transcripts, in games in words. Of `carry` seeds in a row each game but the
+    `keep` is given the transcripts. Of `carry` seeds in a row each game but the
     first begins with the memory that the one before it left.
 
     What is unfinished then is dropped with the whole chunk of seeds that it is in: were games kept
@@ -212,7 +212,7 @@ def play_seatings(
             break
         for table, row, talks in zip(tables, rows, played, strict=True):
             row.add(env.seats, talks)
-            if env.ir.in_form:
+            if keep is not None:
                 keep(table.holders, [talk.record for talk in talks])
         progress(len(chunk) * len(tables))
     return [_games(env, t.holders, r, carry) for t, r in zip(tables, rows, strict=True)], stopped

@@ -53,8 +53,8 @@ class Options:
     """Whether to work out what equilibria do at each decision."""
     endpoints: EndpointSettings = field(default_factory=EndpointSettings)
     tell: Tell = silent
-    keep: Keep = lambda holders, records: None
-    """Receives the transcripts of games in words."""
+    keep: Keep | None = None
+    """Receives the transcripts of the games that are played."""
     vllm: Mapping[str, Any] | None = None
     """Settings of vLLM, if that writes the models' replies; see `VllmSettings`."""
     report_interrupted: bool = False

@@ -1,4 +1,4 @@
-"""Games in words on disk, as they end: a file a seating, for people and for `gamedsl replay`."""
+"""Games on disk, as they end: a file a seating, for people and for `gamedsl replay`."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ LONGEST = 60
 """Letters of a file's name, without its number."""
 
 
-def keeper(folder: Path | None) -> Keep:
+def keeper(folder: Path | None) -> Keep | None:
     """Returns a function that writes the games of each seating into a file of its own in a
-    folder, which must be empty or absent; without a folder it writes nothing. Raises EvalError."""
+    folder, which must be empty or absent; None without a folder. Raises EvalError."""
     if folder is None:
-        return lambda holders, records: None
+        return None
     files: dict[Holders, Path] = {}
 
     def keep(holders: Holders, records: Sequence[dict[str, Any]]) -> None:

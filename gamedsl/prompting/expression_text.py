@@ -170,6 +170,7 @@ class Phrases:
         self._lets = ir.lets_by_name
         self._once = _single_reads(ir)
         self._bare = _items_of(ir)
+        self._referees = _only_of_referees(ir)
         self.used: dict[str, None] = {}
         """The lets that the texts so far name, in order."""
         self.unexplained: dict[str, str] = {}
@@ -304,7 +305,7 @@ class Phrases:
                 return self._called[name], _ATOM
             case Read(name=name) | LastBy(name=name) | Local(name=name) | Stream(name=name):
                 if isinstance(expr.type, PerSeat):
-                    return f"all players' {named(name)}", _PHRASE
+                    return self._of_all(name), _PHRASE
                 if plain(expr.type) == SEAT and isinstance(expr, Read) and name not in self._bare:
                     return f"the {named(name)}", _ATOM
                 return named(name), _ATOM
@@ -382,6 +383,16 @@ class Phrases:
             return (f"the {name}" if plain(expr.type) == SEAT else name), _ATOM
         return self.owned(name, expr.seat), _ATOM
 
+    def _of_all(self, name: str) -> str:
+        """Returns the entries of a variable by seat: `all players' card`."""
+        referees = self._referees_of(name)
+        return f"the {named(name)} of {referees}" if referees else f"all players' {named(name)}"
+
+    def _referees_of(self, name: str) -> str:
+        """Returns the referees that a variable has an entry for, where none is a player's."""
+        seats = self._referees.get(name)
+        return listed(map(self.role, seats)) if seats else ""
+
     def owned(self, name: str, seat: Expr) -> str:
         """Returns what is a seat's own: `its card`, `ann's card`, `the card of winner`."""
         match seat:
@@ -392,7 +403,8 @@ class Phrases:
             case Apply(function="other", arguments=(Me(), *_)):
                 return f"the other's {name}"
             case Local(name=local):
-                return f"{self._called.get(local, local)}'s {name}"
+                owner = self._called.get(local, local)
+                return f"the {name} of {owner}" if " " in owner else f"{owner}'s {name}"
             case Read(name=read) if read in self._bare:
                 return f"{read}'s {name}"
             case _:
@@ -428,7 +440,7 @@ class Phrases:
         kind = plain(of.type)
         if isinstance(kind, Record):
             whole, field = self._at(of, _ATOM), kind.fields[index][0].replace("_", " ")
-            chained = "'s " in whole
+            chained = "'s " in whole or (" of " in whole and not whole.startswith("("))
             return (f"the {field} of {whole}" if chained else f"{whole}'s {field}"), _ATOM
         part = ("row", "column")[index] if is_cell(kind) else f"part {index + 1}"
         return f"the {part} of {self._at(of, _ATOM)}", _ATOM
@@ -557,7 +569,8 @@ class Phrases:
         """Returns `bid of all players`, or of those that a test leaves, of values that a name has
         for each player; None for any other values."""
         if _is_map(over):
-            return f"{self._map_name(over)} of all players"
+            whose = self._referees_of(over.name) if isinstance(over, (Read, LastBy)) else ""
+            return f"{self._map_name(over)} of {whose or 'all players'}"
         loops = loops_of(over)
         if len(loops) != 1 or self.source(loops[0].source) != "the players":
             return None
@@ -609,6 +622,8 @@ class Phrases:
         match over:
             case Past(name=name):
                 return f"the number of {plural(named(name))} so far that are {value}"
+            case Read(name=name) | LastBy(name=name) if referees := self._referees_of(name):
+                return f"how many of {referees} have {value} as {named(name)}"
             case Read() | LastBy() | LetMap() if isinstance(over.type, PerSeat):
                 return f"the number of players whose {self._map_name(over)} is {value}"
             case _:
@@ -793,6 +808,18 @@ def _items_of(ir: GameIR) -> frozenset[str]:
         elif isinstance(step, Loop) and step.item is not None:
             found.add(step.item)
     return frozenset(found)
+
+
+def _only_of_referees(ir: GameIR) -> dict[str, tuple[str, ...]]:
+    """Returns the variables that referees alone bind, and the seats that do."""
+    actors: dict[str, set[str]] = {}
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Choose):
+            actors.setdefault(step.variable, set()).update(step.actors)
+    return {
+        name: tuple(seat for seat in ir.everyone if seat in seats)
+        for name, seats in actors.items() if seats.isdisjoint(ir.seats)
+    }  # fmt: skip
 
 
 def in_order(values: Iterable[Any], type: Type | None) -> tuple[Any, ...]:

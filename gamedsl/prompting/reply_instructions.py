@@ -178,6 +178,8 @@ def described(type: Type, seats: tuple[str, ...]) -> str:
             return f"{described(inner, seats)}, or null"
         case Bool():
             return "true or false"
+        case List(at_most=int() as most, length=None):
+            return f"{type}, {most} at most"
         case Number() | NoneType() | Never() | List() | Tuple() | Set() | Bag() | Grid():
             return str(type)
         case Union() if (kinds := text_or_record(type)) is not None:

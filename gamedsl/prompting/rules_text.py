@@ -577,6 +577,8 @@ class _Writer:
     def _reading(self, readers: Readers, owner: str, type: Type | None, by: str = "") -> str:
         """Returns who sees a value, where not all do. `owner` is what its owner is called, `by`
         is there for a choice, which its actor sees."""
+        if by and readers.kind == "others":
+            return ""  # its actor knows it, and all others see it
         told = self._readers(readers, by or owner, type)
         self._secrets |= bool(told)
         return told
@@ -982,6 +984,8 @@ def masked_rules(ir: GameIR, shown_role: Mapping[str, str]) -> str:
 def _is_hidden(ir: GameIR, step: Binding) -> bool:
     """Returns whether not all see what a step binds."""
     readers = step.readers
+    if readers.kind == "others" and isinstance(step, Choose):
+        return False  # its actor knows it
     if readers.kind == "seats":
         return set(readers.seats) != set(ir.everyone)
     return readers.kind != "all" or bool(readers.fields)

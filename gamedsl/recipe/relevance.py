@@ -27,6 +27,8 @@ def check_words(check: RecipeCheck) -> None:
                 _refuse(check, row, _SCORED)
     if not check.recipe.in_words(check.ir):
         return
+    if check.ir.respond.think is None:
+        _refuse(check, table()["thoughts"], "is for choices that a thought comes before: none does")
     for row in table().values():
         value = None if row.kind == "map" else check.recipe.value(row.name)
         if row.closed_only:

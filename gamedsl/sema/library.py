@@ -34,9 +34,12 @@ KIND_OF = {key: kind for kind, key in USES.items()}
 """What kind of file a key names."""
 MERGED = frozenset(
     {"params", "roles", "types", "state", "data", "let", "actions"}
-    | {"payoffs", "scores", "labels", "view", "prompts", "train"}
+    | {"payoffs", "scores", "labels", "view", "history", "prompts", "train"}
 )
 """Sections that `extends` merges entry by entry when both files write them as maps."""
+
+ONE_VALUE: dict[str, tuple[str, ...]] = {"labels": ("masked",), "history": ("last", "since")}
+"""The keys by which a map is one value of such a section, and no map of entries."""
 
 LANGUAGE = 1
 """The newest version of the language, and so far the only one."""
@@ -518,13 +521,23 @@ def _merge(base: Mapping, child: Mapping, problems: Problems) -> Mapping:
         before, after = old.value, new.value
         if not isinstance(before, Mapping) or not isinstance(after, Mapping):
             return new
-        if new.key.text not in MERGED or _is_one_value(new.key.text, before, after):
+        if new.key.text not in MERGED:
             return new
+        if _is_one_value(new.key.text, before, after):
+            return new if new.key.text == "labels" else _replaced(before, new, problems)
         combine = _set_param if new.key.text == "params" else _replace
-        entries = _overlay(before, after, combine, problems)
-        return Entry(new.key, Mapping(entries, after.span))
+        return Entry(new.key, Mapping(_overlay(before, after, combine, problems), after.span))
 
     return Mapping(_overlay(base, child, section, problems), child.span)
+
+
+def _replaced(before: Mapping, new: Entry, problems: Problems) -> Entry:
+    """Returns a section that takes the place of another; what it deletes must be in that one."""
+    after = new.value
+    assert isinstance(after, Mapping)
+    deleted = {entry.key.text for entry in after.entries if _is_deletion(entry.value)}
+    gone = Mapping(tuple(e for e in before.entries if e.key.text in deleted), before.span)
+    return Entry(new.key, Mapping(_overlay(gone, after, _replace, problems), after.span))
 
 
 def _replace(_: Entry, new: Entry) -> Entry:
@@ -550,8 +563,10 @@ def _declares(node: Node) -> bool:
 
 
 def _is_one_value(section: str, *values: Mapping) -> bool:
-    """Whether a map such as `{masked: alien, per: run}` is one value, not a map of labels."""
-    return section == "labels" and any(value.get("masked") is not None for value in values)
+    """Whether a map such as `{masked: alien, per: run}` is one value, not a map of labels, or
+    `{last: 3}` that of all roles."""
+    whole = ONE_VALUE.get(section, ())
+    return any(value.get(key) is not None for value in values for key in whole)
 
 
 def _overlay(

@@ -18,6 +18,7 @@ from gamedsl.ir.game import Labels, Let, Param, Template, Window
 from gamedsl.ir.program import Choose
 from gamedsl.ir.program import Entry as ShownEntry
 from gamedsl.ir.types import List, PerSeat, PerValue
+from gamedsl.sema.library import ONE_VALUE
 from gamedsl.sema.narrow import Facts
 from gamedsl.sema.roles import entries_by_seat
 from gamedsl.sema.scope import Namespace, TypeName
@@ -27,8 +28,6 @@ from gamedsl.sema.values import syntax
 
 MOST_TURNS = 256
 """Turns that a window may hold."""
-
-HISTORY_KEYS = ("last", "since")
 
 Views = tuple[tuple[str, tuple[ShownEntry, ...]], ...]
 
@@ -106,7 +105,7 @@ def read_history(
         for seat in names.everyone
     }
     found: dict[str, Window] = {}
-    if any(entry.key.text in HISTORY_KEYS for entry in node):
+    if any(entry.key.text in ONE_VALUE["history"] for entry in node):
         window = _window(node, types)
         if window is None:
             return ()

@@ -45,24 +45,33 @@ class Climb:
     """The progress of a run through its levels. A part of the loop that keeps state."""
 
     def __init__(self, recipe: Recipe, games: Mapping[Level, Game]) -> None:
-        self._plan = recipe.curriculum
+        self._plan, self._steps = recipe.curriculum, recipe.steps
         self.bounds = {level: bounds_of(game, recipe) for level, game in games.items()}
         self._number = 0
         self._recent: list[float] = []
+        self.done = 0
+        """The steps that were taken."""
 
     @property
     def level(self) -> Level:
-        """The value of the param at the current level."""
-        return self._plan.levels[self._number]
+        """The value of the param in the next step; behind the last step, that of the last."""
+        return self._plan.levels[self._number + (self._passed and self.done < self._steps)]
+
+    @property
+    def _passed(self) -> bool:
+        """Whether another level follows that of the last step, which was passed."""
+        if len(self._recent) < self._plan.over or self._number + 1 == len(self._plan.levels):
+            return False
+        return sum(self._recent) / self._plan.over >= self._plan.at
 
     def see(self, record: Record) -> Record:
         """Takes a step's record; returns what it says of the level."""
-        level, reached = self.level, success(record, self.bounds[self.level])
-        self._recent = [*self._recent, reached][-self._plan.over :]
-        enough = len(self._recent) == self._plan.over
-        passed = enough and sum(self._recent) / self._plan.over >= self._plan.at
-        if passed and self._number + 1 < len(self._plan.levels):
+        if self._passed:
             self._number, self._recent = self._number + 1, []
+        level = self._plan.levels[self._number]
+        reached = success(record, self.bounds[level])
+        self._recent = [*self._recent, reached][-self._plan.over :]
+        self.done = record["step"]
         return {"level": level, "success": reached}
 
     def state(self) -> dict[str, Any]:
@@ -109,6 +118,7 @@ def climb(
     if found is not None:
         try:
             reached.restore(found.parts[NAME])
+            reached.done = found.step
         except (KeyError, TypeError) as error:
             raise TrainError(
                 f"the checkpoint of `{run.path}` does not say at which level it was",

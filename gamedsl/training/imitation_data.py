@@ -66,7 +66,7 @@ from gamedsl.runtime.transcripts import (
 from gamedsl.training.bundles import Bundle, Chance
 from gamedsl.training.chat_data import is_chats, read_chats
 from gamedsl.training.errors import TrainError
-from gamedsl.training.imitated_files import check_file, read_transcripts
+from gamedsl.training.imitated_files import check_file, read_transcripts, unsaid
 from gamedsl.training.rollout import generator
 from gamedsl.training.seats import Answers, SeatAssignment
 from gamedsl.training.sessions import writer
@@ -748,12 +748,7 @@ def _check_learned(recipe: Recipe, learned: ChatDataset) -> None:
         return
     least, experts = recipe.warm_up.reward, ", ".join(f"`{name}`" for name in recipe.experts)
     if learned.unsaid:
-        raise TrainError(
-            f"{experts} chooses, and does not say what it thought: here a thought comes"
-            " before each choice",
-            "imitate a player that writes, such as `model:NAME` or an endpoint, or transcripts of a"
-            " run with their replies",
-        )
+        raise TrainError(*unsaid(experts))
     if least is not None:
         raise TrainError(
             f"no seat earned {least:g} in {learned.games:,} games of {experts}",

@@ -301,6 +301,21 @@ def test_games_are_written_and_replayed(
         keeper(folder)
 
 
+def test_closed_games_are_written_where_they_are_played(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    argv = ["eval", "random", "last=random", "--game", "kuhn_poker", "--games", "4"]
+    exact = [*argv, "--transcripts", str(tmp_path / "exact")]
+    assert main(exact) == 2
+    assert "add `--method sampled`" in capsys.readouterr().err
+    assert main([*exact, "--method", "sampled"]) == 0
+    files = sorted((tmp_path / "exact").iterdir())
+    assert len(files) == 4
+    for file in files:
+        assert file.read_text(encoding="utf-8").strip()
+        assert main(["replay", "kuhn_poker", str(file), "--quiet"]) == 0
+
+
 def test_the_key_is_in_nothing_that_is_written(
     judged: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture,

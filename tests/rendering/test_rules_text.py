@@ -198,6 +198,48 @@ def test_fields_of_what_each_says_have_an_owner(ir) -> None:
     assert "Only it sees whom. Nobody sees the rest." in told
 
 
+def test_what_others_see_is_seen_by_all(ir) -> None:
+    """Its actor knows it. Masked or not."""
+    text = ULTIMATUM.replace("choose: offer", "choose: offer, seen_by: others", 1)
+    assert text != ULTIMATUM
+    for more in ("", "labels: masked\n"):
+        told = rules(ir(text + more))
+        assert "All see every choice." in told
+        assert told.count(" see ") == 1
+
+
+def test_owners_in_tests_have_no_apostrophe(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: [ann, bob, cal]\nturns:\n  - role: all\n    say: note\n"
+            '    read: {whom: role, why: text(9)}\n    seen_by: {why: "note[actor].whom"}\n'
+            "payoffs: 0\n"
+        )
+    )
+    assert "A player sees why if it is the whom of the note of who says." in told
+
+
+def test_the_length_of_a_list_is_asked_for(ir) -> None:
+    asked = question(
+        ir(
+            "game: case\nroles: [ann]\nturns:\n"
+            "  - {role: ann, say: want, read: {n: {list: 1..3, at_most: 2}}}\npayoffs: 0\n"
+        )
+    )
+    assert '"n": a list of whole numbers from 1 to 3, 2 at most' in asked
+
+
+def test_referees_are_no_players(ir) -> None:
+    told = rules(
+        ir(
+            "game: contest\nroles: [ann, bob]\nreferees: {judge: {seats: 2}}\nturns:\n"
+            "  - {role: all, say: line, max_tokens: 20}\n"
+            "  - {role: [judge], choose: better, from: roles}\npayoffs: count(better, me)\n"
+        )
+    )
+    assert "how many of judge_1 and judge_2 have it as better" in told
+
+
 def test_masked_games_tell_their_form(ir) -> None:
     game = ir(ULTIMATUM + "labels: masked\n")
     assert rules(game) == (

@@ -14,7 +14,7 @@ from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.training import checkpoint
 from gamedsl.training.curriculum import Climb, climb
 from gamedsl.training.errors import TrainError
-from gamedsl.training.runfolder import create
+from gamedsl.training.runfolder import create, open_run
 from gamedsl.training.success import bounds_of, success
 from tests.train.conftest import policy_of, recipe_of, untimed
 
@@ -28,6 +28,17 @@ turns:
     turns:
       - {role: speaker, choose: word, from: [yes, no]}
       - {pay: payoffs, value: 1 + bonus if word == yes else 0}
+"""
+PAIR = """
+game: pair
+roles: [speaker, helper]
+params: {rounds: {default: 1, in: 1..6}}
+turns:
+  - repeat: rounds
+    turns:
+      - {role: all, choose: word, from: [yes, no]}
+      - {pay: payoffs, value: "count(word, yes)"}
+claims: common_payoff
 """
 PLAN = {
     "curriculum__param": "rounds",
@@ -82,11 +93,11 @@ def test_success_is_counted_level_by_level(copy) -> None:
     games = {n: gamedsl.load(copy.files[0], params={"rounds": n}) for n in (1, 2, 3)}
     reached, levels = Climb(recipe, games), []
     # Of one round, then of two, then of three.
-    for payoff in (0.5, 1, 1, 1.9, 1.6, 1.8, 1.9, 3, 3, 3):
+    for step, payoff in enumerate((0.5, 1, 1, 1.9, 1.6, 1.8, 1.9, 3, 3, 3), 1):
         after = Climb(recipe, games)
         after.restore(reached.state())
         reached = after
-        levels.append(reached.see({"payoff": {"speaker": payoff}})["level"])
+        levels.append(reached.see({"step": step, "payoff": {"speaker": payoff}})["level"])
     assert levels == [1, 1, 1, 2, 2, 2, 2, 3, 3, 3]
 
 
@@ -108,6 +119,31 @@ def test_levels_go_on_after_a_stop(copy, tmp_path: Path, stop: int) -> None:
     kept = [checkpoint.latest(run).parts["curriculum"] for run in (parts, whole)]
     assert kept[0] == kept[1]
     assert kept[0]["number"] > 0
+
+
+def test_no_level_begins_behind_the_last_step(tmp_path: Path) -> None:
+    """What the end says is of the level that was played, resumed behind the last step or not; with
+    more steps, the next level comes."""
+    path = tmp_path / "pair.yaml"
+    path.write_text(PAIR, encoding="utf-8")
+    pair = gamedsl.load(path)
+    recipe = recipe_of(pair, steps=12, checkpoint_every=100, **PLAN | {"curriculum__at": 0.1})
+    whole, _ = _climbed(pair, tmp_path / "whole", recipe)
+    assert [record["level"] for record in whole.records()[1:-1]][:5] == [1, 1, 2, 2, 3]
+    brief = replace(recipe, steps=4)
+    ended, _ = _climbed(pair, tmp_path / "ended", brief)
+    assert ended.records()[-1]["contributions"]["speaker"]
+
+    def killed(run, tree, end):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        _climbed(pair, tmp_path / "short", brief, conclude=killed)
+    short = open_run(tmp_path / "short")
+    assert climb(pair, brief, short, policy_of(pair, brief), load=gamedsl.load).finished
+    assert untimed(short.records()) == untimed(ended.records())
+    assert climb(pair, recipe, short, policy_of(pair, recipe), load=gamedsl.load).finished
+    assert untimed(short.records()) == untimed(whole.records())
 
 
 def test_reward_bounds_come_from_plays_or_form() -> None:

@@ -307,6 +307,7 @@ TRAIN = ("train", "guess_in_words", "--model", "tiny", "--dry-run")
         (["warm_up.expert=file:CHATS", "warm_up.reward=1"], "not say what was earned", "leave"),
         (["kl=0.1", "reference=nosuch"], "`nosuch` is not a run folder", "the folder that"),
         (["max_change=0.1"], "not for games in words", "write `off`"),
+        (["thoughts=4"], "is for choices that a thought comes before", "leave `thoughts` out"),
     ],
 )
 def test_missing_sources_are_said_before_loading(
@@ -321,6 +322,22 @@ def test_missing_sources_are_said_before_loading(
     assert fact in told
     assert fix in told
     assert "loading" not in told
+
+
+def test_thoughts_are_not_learned_from_choices(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Said before a folder is made; in the seats of others any player may sit."""
+    out, given = tmp_path / "run", ["--model", "tiny", "--set", "warm_up.expert=random"]
+    for command in (["--dry-run"], ["--out", str(out)]):
+        assert main(["train", "kuhn_poker_thinking", *given, *command]) == 1
+        told = "".join(capsys.readouterr())
+        assert "`random` chooses, and does not say what it thought" in told
+        assert "imitate a player that writes" in told
+    assert not out.exists()
+    given = ["--model", "tiny", "--set", "warm_up.expert=model:tiny"]
+    given += ["--set", "warm_up.opponents=random", "--dry-run"]
+    assert main(["train", "kuhn_poker_thinking", *given]) == 0
 
 
 def test_chats_are_not_for_games_without_words(
