@@ -298,6 +298,14 @@ def _missing_sources(
             yield "reference", error.fact, error.fix
 
 
+def prepare_process() -> None:
+    """Prepares a process that is there for training alone, before torch is imported."""
+    from gamedsl.policies.process_memory import keep_freed_memory
+
+    spare_idle_cores()
+    keep_freed_memory()
+
+
 def spare_idle_cores() -> None:
     """Has the threads of torch sleep where they wait. Read when torch is first imported: on a
     machine that others use too, spinning made a step ten times slower."""

@@ -56,7 +56,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    from gamedsl.api.training_job import spare_idle_cores
+    from gamedsl.api.training_job import prepare_process
     from gamedsl.diagnostics import CompileError
     from gamedsl.diagnostics.render import render
     from gamedsl.policies.endpoint import EndpointError
@@ -64,7 +64,7 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.runs.errors import RunDamaged
     from gamedsl.training.errors import TrainError
 
-    spare_idle_cores()
+    prepare_process()
     try:
         return _run(args)
     except CompileError as error:

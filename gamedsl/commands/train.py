@@ -92,12 +92,12 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace, loading: LoadingTimes, *, leads: bool) -> int:
-    from gamedsl.api.training_job import Listener, run_job, spare_idle_cores
+    from gamedsl.api.training_job import Listener, prepare_process, run_job
     from gamedsl.diagnostics import CompileError
     from gamedsl.runs.errors import RunDamaged
     from gamedsl.training.errors import TrainError
 
-    spare_idle_cores()
+    prepare_process()
     listener = Listener()
     if leads:  # what the other processes of `torchrun` have to say is the same
         listener = Listener(partial(_print_diagnostics, form=args.format), loading.begin)

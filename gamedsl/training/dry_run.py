@@ -7,7 +7,7 @@ time is an estimate from one scoring pass.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -399,9 +399,21 @@ def _memory(policy: Policy, trained: int, work: Work) -> list[tuple[str, str]]:
     for one in chunked:
         name = f"{one.name}: " if len(chunked) > 1 else ""
         told.append(("a pass", name + one.activations.describe()))
+        told += [("faster", name + hint) for hint in _whole_step(one, work)]
         memory = memory_in(one, trained, work)
         told.append(("memory", name + memory.describe()))
     return [*told, ("process", f"at most {peak_memory() / 1e9:.1f} GB so far")]
+
+
+def _whole_step(policy: ChunkedPolicy, work: Work) -> Iterator[str]:
+    """Yields how a step of more tokens than a pass has spares its update the way forward."""
+    passes, tokens = policy.activations, work.tokens
+    if not work.read and tokens > passes.pass_tokens and not passes.again(tokens):
+        size = passes.peak_bytes(tokens, again=False) / 1e9
+        yield (
+            f"`pass_tokens: {tokens}` keeps all layers of a step, {size:.1f} GB, and computes none"
+            " for the update again"
+        )
 
 
 def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:

@@ -6,6 +6,8 @@ import io
 import subprocess
 import sys
 
+import pytest
+
 from gamedsl.policies.process_memory import peak_memory, system_memory
 
 
@@ -54,3 +56,30 @@ def test_peak_is_not_that_of_the_starter() -> None:
     code = "from gamedsl.policies.process_memory import peak_memory; print(peak_memory())"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert float(done.stdout) < len(held)
+
+
+def test_freed_memory_is_kept() -> None:
+    """What is allocated again is there already: the second time the system hands over no page."""
+    pytest.importorskip("resource")
+    code = (
+        "import resource, sys\n"
+        "from gamedsl.policies.process_memory import keep_freed_memory\n"
+        "kept = keep_freed_memory() if sys.argv[1] == 'kept' else True\n"
+        "def faults():\n"
+        "    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt\n"
+        "    block = bytearray(64 << 20)\n"
+        "    block[::4096] = b'x' * len(block[::4096])\n"
+        "    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before\n"
+        "print(int(kept), faults(), faults())\n"
+    )
+
+    def counted(how: str) -> list[int]:
+        done = subprocess.run([sys.executable, "-c", code, how], capture_output=True, check=True)
+        return [int(part) for part in done.stdout.split()]
+
+    kept, first, second = counted("kept")
+    if not kept:
+        pytest.skip("this C library always gives memory back")
+    assert second < first / 10
+    _, first, second = counted("usual")
+    assert second > first / 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -112,3 +113,20 @@ def test_a_dry_run_tells_what_a_pass_keeps(compiled: Callable[[str], Game], text
     assert line(pass_tokens=10_000).endswith("at most 10,000 tokens: layers kept, 0.2 GB")
     again = line(pass_tokens=10_000_000, recompute="on")
     assert again.endswith("at most 10,000,000 tokens: layers computed again, 61.4 GB")
+
+
+def test_a_dry_run_tells_what_spares_a_pass(compiled: Callable[[str], Game]) -> None:
+    """Where a step has more tokens than a pass, and all of them fit."""
+    game = compiled(CLOSED)
+
+    def told(**settings: Any) -> str:
+        recipe = recipe_of(game, **settings)
+        return dry_run(game, recipe, SeatAssignment(game.ir, recipe), print)
+
+    short = told(pass_tokens=20)
+    found = re.search(r"^faster +`pass_tokens: (\d+)` keeps all layers of a step", short, re.M)
+    assert found is not None
+    assert int(found[1]) > 20
+    assert f"{int(found[1])} a step" in short  # its distinct tokens
+    assert "faster" not in told(pass_tokens=int(found[1]))
+    assert "faster" not in told(pass_tokens=20, recompute="on")
