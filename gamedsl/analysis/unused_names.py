@@ -1,6 +1,6 @@
 """Whether all that is declared is read, and written. A `let` or a state variable that nothing
-reads, or a state variable that nothing writes, is a slip, or is left over. A collection, and what
-is drawn or chosen into state, may be there to be seen."""
+reads, or a state variable that nothing writes, is a slip, or is left over. A collection that steps
+write, and what is drawn or chosen into state, may be there to be seen."""
 
 from __future__ import annotations
 
@@ -50,10 +50,7 @@ def check_all_read(ir: GameIR, problems: Problems) -> None:
 
 def check_all_written(ir: GameIR, problems: Problems) -> None:
     """GD0477: no step writes it, nor would one for other values of the params."""
-    read, written = _read(ir), set(ir.switched_off)
-    for step in walk_steps(ir.turns):
-        place = bound_place(step)
-        written |= written_variables(step) | ({place.variable} if place is not None else set())
+    read, written = _read(ir), _written(ir).union(ir.switched_off)
     for state in ir.state:
         name, span = state.name, state.span
         kept = name in written or isinstance(_entry_type(state.type), List | Set | Bag | Grid)
@@ -71,10 +68,20 @@ def _declared(ir: GameIR) -> Iterator[tuple[str, Span, str]]:
     yield from ((let.name, let.span, "let") for let in ir.lets)
     steps = (step for step in walk_steps(ir.turns) if isinstance(step, Draw | Choose))
     filled = {step.place.variable for step in steps if step.place is not None}
+    written = _written(ir)
     for state in ir.state:
         collection = isinstance(_entry_type(state.type), List | Set | Bag | Grid)
-        if state.name not in filled and not collection:
+        if state.name not in filled and not (collection and state.name in written):
             yield state.name, state.span, "state variable"
+
+
+def _written(ir: GameIR) -> set[str]:
+    """Returns the state variables that a step writes."""
+    found: set[str] = set()
+    for step in walk_steps(ir.turns):
+        place = bound_place(step)
+        found |= written_variables(step) | ({place.variable} if place is not None else set())
+    return found
 
 
 def _entry_type(type: Type) -> Type:
