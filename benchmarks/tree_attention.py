@@ -12,6 +12,7 @@ other processes than the clock is.
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import time
@@ -43,7 +44,7 @@ def main() -> None:
     parser.add_argument("--dense", type=int, default=100_000, help="most tokens under a mask")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument(
-        "--floor", nargs="*", default=(), metavar="DTYPE",
+        "--floor", nargs="+", default=(), metavar="DTYPE",
         help="SmolLM2 on tic-tac-toe as well: float32, which takes 18 GB, or bfloat16",
     )  # fmt: skip
     args = parser.parse_args()
@@ -54,8 +55,11 @@ def main() -> None:
     print(told)
     for name in args.games:
         found[name] = growth(name, args.sizes, args.dense)
+    if args.out and args.out.exists():  # what is not measured now stays as it was
+        found = json.loads(args.out.read_text(encoding="utf-8")) | found
     if args.floor:
-        found["floor"] = {name: floor(getattr(torch, name)) for name in args.floor}
+        measured = {name: floor(getattr(torch, name)) for name in args.floor}
+        found["floor"] = found.get("floor", {}) | measured
     keep(found, args.out)
 
 

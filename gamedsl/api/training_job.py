@@ -269,7 +269,10 @@ def _missing_sources(
     from gamedsl.training.imitated_files import check_file, experts_of, unsaid
     from gamedsl.training.seats import budget_of
 
-    named, thinks = experts_of(recipe), game.ir.respond.think is not None and not game.ir.open
+    named, chooses = experts_of(recipe), dict[str, bool]()
+    every = (*game.ir.roles, *game.ir.referees)
+    imitated = {recipe.expert_of(role.name) for role in every} - {None}
+    thinks = game.ir.respond.think is not None and not game.ir.open
     if recipe.warm_up.opponents is not None and not all(map(file_of, named.values())):
         named["warm_up.opponents"] = recipe.warm_up.opponents
     for key, name in named.items():
@@ -285,12 +288,15 @@ def _missing_sources(
             elif kind not in _SLOW:
                 budget = budget_of(recipe, addresses)
                 player = open_player(name, game, seed=recipe.seed, budget=budget, from_file=True)
-                if thinks and key != "warm_up.opponents" and not isinstance(player, Speaker):
-                    yield key, *unsaid(f"`{name}`")
+                if name in imitated and key != "warm_up.opponents":
+                    chooses[key] = not isinstance(player, Speaker)
         except PlayerError as error:
             yield key, error.message, error.help
         except UserError as error:
             yield key, error.fact, error.fix
+    if thinks and {named[key] for key, choosing in chooses.items() if choosing} == imitated:
+        for key in chooses:
+            yield key, *unsaid(f"`{named[key]}`")
     if recipe.kl and recipe.reference is not None:
         try:
             open_saved(expanded(recipe.reference))

@@ -89,6 +89,7 @@ class _Bench:
     def run(self, after: After) -> Evaluation:
         pairings = self.plan.pairings(self.env.seats)
         todo = list(self._todo(pairings))
+        self._check_kept(todo)
         with self._workers(pairings, todo) as self.queue:
             return self._run(pairings, todo, after)
 
@@ -99,6 +100,17 @@ class _Bench:
             wanted = [one.holders for one in pairing.seatings if one.holders not in seen]
             seen.update(wanted)
             yield wanted
+
+    def _check_kept(self, todo: Sequence[Sequence[Holders]]) -> None:
+        """Raises EvalError where transcripts are asked for, and no game is played."""
+        if self.options.keep is None or self.whole is None:
+            return
+        with as_eval_error():
+            if all(self._exact(wanted) is not None for wanted in todo if wanted):
+                raise EvalError(
+                    "all results are exact: no game is played that could be kept",
+                    "add `--method sampled`, or leave out `--transcripts`",
+                )
 
     @contextmanager
     def _workers(
@@ -295,14 +307,7 @@ class _Bench:
             return None
         tables = [self._tables(holders) for holders in wanted]
         known = [found for found in tables if found is not None]
-        if len(known) < len(wanted):
-            return None
-        if self.options.keep is not None:
-            raise EvalError(
-                "the results of these players are exact: no game is played that could be kept",
-                "add `--method sampled`, or leave out `--transcripts`",
-            )
-        return known
+        return known if len(known) == len(wanted) else None
 
     def _exploitability(self, one: Contestant) -> Exploitability:
         player = self.players[one.name]

@@ -22,6 +22,7 @@ from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.names import EMBEDDED, SMALL, TINY
 from gamedsl.policies.network import layers_of
+from gamedsl.policies.process_memory import give_back_freed_memory
 from gamedsl.policies.progress_bars import without_progress_bars
 from gamedsl.policies.quantised import Quantize, quantise
 from gamedsl.storage.reader import expanded
@@ -107,6 +108,8 @@ def load(
         quantise(layers_of(model), torch.device(device))
         _tell_dense(name, model, notify)
     model.to(device=device)
+    if torch.device(device).type != "cpu":
+        give_back_freed_memory()
     return LoadedModel(name, model, tokenizer)
 
 

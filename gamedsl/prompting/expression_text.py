@@ -304,8 +304,10 @@ class Phrases:
             case Local(name=name) if name in self._called:
                 return self._called[name], _ATOM
             case Read(name=name) | LastBy(name=name) | Local(name=name) | Stream(name=name):
+                if referees := self._referees_of(expr):
+                    return f"the {named(name)} of {referees}", _PHRASE
                 if isinstance(expr.type, PerSeat):
-                    return self._of_all(name), _PHRASE
+                    return f"all players' {named(name)}", _PHRASE
                 if plain(expr.type) == SEAT and isinstance(expr, Read) and name not in self._bare:
                     return f"the {named(name)}", _ATOM
                 return named(name), _ATOM
@@ -383,14 +385,12 @@ class Phrases:
             return (f"the {name}" if plain(expr.type) == SEAT else name), _ATOM
         return self.owned(name, expr.seat), _ATOM
 
-    def _of_all(self, name: str) -> str:
-        """Returns the entries of a variable by seat: `all players' card`."""
-        referees = self._referees_of(name)
-        return f"the {named(name)} of {referees}" if referees else f"all players' {named(name)}"
-
-    def _referees_of(self, name: str) -> str:
-        """Returns the referees that a variable has an entry for, where none is a player's."""
-        seats = self._referees.get(name)
+    def _referees_of(self, expr: Expr) -> str:
+        """Returns the referees that a variable has an entry for each of, where none is a
+        player's."""
+        if not isinstance(expr, Read | LastBy) or not isinstance(expr.type, PerSeat):
+            return ""
+        seats = self._referees.get(expr.name)
         return listed(map(self.role, seats)) if seats else ""
 
     def owned(self, name: str, seat: Expr) -> str:
@@ -545,15 +545,17 @@ class Phrases:
             case "count", (over, value):
                 return self._counted(over, self._at(value, _PHRASE)), _PHRASE
             case "argmax", (over,) if _is_map(over):
-                text = f"the player with the highest {self._map_name(over)}"
+                who = f"the one of {whose}" if (whose := self._referees_of(over)) else "the player"
+                text = f"{who} with the highest {self._map_name(over)}"
                 return f"{text} (nobody on a tie)", _NOUN
             case "argmax" | "best" | "ranked", (Collect() as of, Collect() as elements, *_):
                 return _of_greatest(name, self._many(elements), self._at(of.item, _PHRASE))
             case "best", (over,) if _is_map(over):
-                return f"the players with the highest {self._map_name(over)}", _NOUN
+                who = f"those of {whose}" if (whose := self._referees_of(over)) else "the players"
+                return f"{who} with the highest {self._map_name(over)}", _NOUN
             case "ranked", (over,) if _is_map(over):
                 highest = f"the one with the highest {self._map_name(over)}"
-                return f"the players, {highest} first", _NOUN
+                return f"{self._referees_of(over) or 'the players'}, {highest} first", _NOUN
             case "prev", (Read(name=read), *_):
                 return f"the {named(read)} before the last", _NOUN
             case "clip", (number, *_):
@@ -569,8 +571,7 @@ class Phrases:
         """Returns `bid of all players`, or of those that a test leaves, of values that a name has
         for each player; None for any other values."""
         if _is_map(over):
-            whose = self._referees_of(over.name) if isinstance(over, (Read, LastBy)) else ""
-            return f"{self._map_name(over)} of {whose or 'all players'}"
+            return f"{self._map_name(over)} of {self._referees_of(over) or 'all players'}"
         loops = loops_of(over)
         if len(loops) != 1 or self.source(loops[0].source) != "the players":
             return None
@@ -622,8 +623,8 @@ class Phrases:
         match over:
             case Past(name=name):
                 return f"the number of {plural(named(name))} so far that are {value}"
-            case Read(name=name) | LastBy(name=name) if referees := self._referees_of(name):
-                return f"how many of {referees} have {value} as {named(name)}"
+            case Read() | LastBy() if referees := self._referees_of(over):
+                return f"how many of {referees} have {value} as {self._map_name(over)}"
             case Read() | LastBy() | LetMap() if isinstance(over.type, PerSeat):
                 return f"the number of players whose {self._map_name(over)} is {value}"
             case _:
@@ -723,7 +724,9 @@ class Phrases:
             return f"for {self._loops(loops, every)}, {held}"
         if isinstance(over.type, PerSeat):
             told = f"is {'true' if holds else 'false'}"
-            return f"{self._map_name(over)} {told} for {every} player"
+            referees = self._referees_of(over)
+            who = f"{'one' if some else 'each'} of {referees}" if referees else f"{every} player"
+            return f"{self._map_name(over)} {told} for {who}"
         told = f"{'some' if some else 'all'} of {self._many(over)}"
         return f"{told} are {'true' if holds else 'false'}"
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any, assert_never
 
 from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
@@ -312,7 +313,7 @@ class _Writer:
             what = self._reply(step) if step.said is not None else self._options(step)
             at_once = " at the same time" if step.joint and len(step.actors) > 1 else ""
             with self._readers_called(f"who {verb}", f"who {verb}"):
-                seen = self._reading(step.readers, person.subject, step.type, by="it")
+                seen = self._reading(_readers_of(step), person.subject, step.type, by="it")
             yield _sentence(head, f"{subject} {made}{at_once}{what}", seen)
             yield from (_INDENT + line for line in self._actions(step))
             if step.knows is not None:
@@ -577,8 +578,6 @@ class _Writer:
     def _reading(self, readers: Readers, owner: str, type: Type | None, by: str = "") -> str:
         """Returns who sees a value, where not all do. `owner` is what its owner is called, `by`
         is there for a choice, which its actor sees."""
-        if by and readers.kind == "others":
-            return ""  # its actor knows it, and all others see it
         told = self._readers(readers, by or owner, type)
         self._secrets |= bool(told)
         return told
@@ -981,11 +980,22 @@ def masked_rules(ir: GameIR, shown_role: Mapping[str, str]) -> str:
     return " ".join([first, *clean])
 
 
+def _readers_of(step: Binding) -> Readers:
+    """Returns who sees what a step binds. A seat knows what it chose, unless it knows what `knows`
+    shows and no more: what the others see is then seen by all."""
+    if isinstance(step, Choose) and step.knows is None:
+        return _with_actor(step.readers)
+    return step.readers
+
+
+def _with_actor(readers: Readers) -> Readers:
+    fields = tuple((place, _with_actor(inner)) for place, inner in readers.fields)
+    return replace(readers, kind="all" if readers.kind == "others" else readers.kind, fields=fields)
+
+
 def _is_hidden(ir: GameIR, step: Binding) -> bool:
     """Returns whether not all see what a step binds."""
-    readers = step.readers
-    if readers.kind == "others" and isinstance(step, Choose):
-        return False  # its actor knows it
+    readers = _readers_of(step)
     if readers.kind == "seats":
         return set(readers.seats) != set(ir.everyone)
     return readers.kind != "all" or bool(readers.fields)

@@ -535,9 +535,9 @@ def _replaced(before: Mapping, new: Entry, problems: Problems) -> Entry:
     """Returns a section that takes the place of another; what it deletes must be in that one."""
     after = new.value
     assert isinstance(after, Mapping)
-    deleted = {entry.key.text for entry in after.entries if _is_deletion(entry.value)}
-    gone = Mapping(tuple(e for e in before.entries if e.key.text in deleted), before.span)
-    return Entry(new.key, Mapping(_overlay(gone, after, _replace, problems), after.span))
+    own = {entry.key.text for entry in after.entries}
+    merged = _overlay(before, after, _replace, problems)
+    return Entry(new.key, Mapping(tuple(e for e in merged if e.key.text in own), after.span))
 
 
 def _replace(_: Entry, new: Entry) -> Entry:

@@ -130,6 +130,8 @@ def _dry_run(
         replayed = _replays(recipe, courses, took, step)
         step += took
     decisions = sum(h.games * len(h.samples) for h in batch.trajectories)
+    first = f"the first of {recipe.inner_steps} updates" if recipe.inner_steps > 1 else "the update"
+    spared = first if room else ""
     work = scored(policy, metrics.queries or batch.queries, batch.tokens, kept=True)
     facts = [
         ("game", f"{game.name}, hash {game.hash[:12]}"),
@@ -141,7 +143,7 @@ def _dry_run(
         ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *([("warm-up", described(recipe))] if recipe.experts else []),
-        *_memory(policy, trained, work),
+        *_memory(policy, trained, work, spared),
         *_endpoints(recipe, seating, share),
         *replayed,
         ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
@@ -392,27 +394,28 @@ def spoken(written: Sequence[Generated], longest: int, games: float) -> Work:
     return Work(whole, drawn, read=whole, kept=min(whole, round(longest * len(written) * games)))
 
 
-def _memory(policy: Policy, trained: int, work: Work) -> list[tuple[str, str]]:
-    """Returns the memory of the device, and its part while a pass goes forward and backward."""
+def _memory(policy: Policy, trained: int, work: Work, spared: str = "") -> list[tuple[str, str]]:
+    """Returns the memory of the device, and its part while a pass goes forward and backward.
+    `spared`: the updates for which the graphs of play are kept, in words; empty: for none."""
     told: list[tuple[str, str]] = []
     chunked = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
     for one in chunked:
         name = f"{one.name}: " if len(chunked) > 1 else ""
         told.append(("a pass", name + one.activations.describe()))
-        told += [("faster", name + hint) for hint in _whole_step(one, work)]
+        told += [("faster", name + hint) for hint in _whole_step(one, work, spared)]
         memory = memory_in(one, trained, work)
         told.append(("memory", name + memory.describe()))
     return [*told, ("process", f"at most {peak_memory() / 1e9:.1f} GB so far")]
 
 
-def _whole_step(policy: ChunkedPolicy, work: Work) -> Iterator[str]:
-    """Yields how a step of more tokens than a pass has spares its update the way forward."""
+def _whole_step(policy: ChunkedPolicy, work: Work, spared: str) -> Iterator[str]:
+    """Yields how a step of more tokens than a pass has spares an update the way forward."""
     passes, tokens = policy.activations, work.tokens
-    if not work.read and tokens > passes.pass_tokens and not passes.again(tokens):
+    if spared and tokens > passes.pass_tokens and not passes.again(tokens):
         size = passes.peak_bytes(tokens, again=False) / 1e9
         yield (
             f"`pass_tokens: {tokens}` keeps all layers of a step, {size:.1f} GB, and computes none"
-            " for the update again"
+            f" again for {spared}"
         )
 
 

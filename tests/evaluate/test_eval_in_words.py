@@ -60,6 +60,10 @@ turns:
 payoffs: 1 if go.me == x else 0
 on_invalid: {then: forfeit, pay: 0}
 """
+FIRST = """
+def first(decision, episode):
+    return decision.legal[0]
+"""
 QUICK = {"first_wait": 0.01, "timeout": 30.0}
 
 
@@ -308,6 +312,13 @@ def test_closed_games_are_written_where_they_are_played(
     exact = [*argv, "--transcripts", str(tmp_path / "exact")]
     assert main(exact) == 2
     assert "add `--method sampled`" in capsys.readouterr().err
+    module = tmp_path / "first.py"
+    module.write_text(FIRST, encoding="utf-8")
+    kept = tmp_path / "kept"
+    mixed = ["eval", f"one=module:{module}:first", "random", "--game", "kuhn_poker", "--games", "4"]
+    assert main([*mixed, "--transcripts", str(kept)]) == 0  # `random` meets itself exactly
+    assert sum("random-random" in file.name for file in kept.iterdir()) == 0
+    assert len(list(kept.iterdir())) == 3
     assert main([*exact, "--method", "sampled"]) == 0
     files = sorted((tmp_path / "exact").iterdir())
     assert len(files) == 4

@@ -208,6 +208,19 @@ def test_what_others_see_is_seen_by_all(ir) -> None:
         assert told.count(" see ") == 1
 
 
+def test_a_seat_that_forgets_is_no_other(ir) -> None:
+    """What a seat chose and does not know later is not seen by all; of fields likewise."""
+    text = "game: case\nroles: [ann, bob]\nturns:\n" + (
+        "  - {role: ann, choose: first, from: [a, b], seen_by: others, knows: nothing}\n"
+        "  - {role: bob, say: note, read: {whom: role, why: text(9)}, seen_by: {whom: all, why: "
+        "others}}\n  - {role: ann, choose: last, from: [a, b]}\npayoffs: 0\n"
+    )
+    told = rules(ir(text))
+    assert "All but it see it." in told
+    assert "All but it see why" not in told
+    assert "All see everything else." in told
+
+
 def test_owners_in_tests_have_no_apostrophe(ir) -> None:
     told = rules(
         ir(
@@ -238,6 +251,26 @@ def test_referees_are_no_players(ir) -> None:
         )
     )
     assert "how many of judge_1 and judge_2 have it as better" in told
+
+
+@pytest.mark.parametrize(
+    ("payoffs", "told"),
+    [
+        ("2 if argmax(mark) == judge_1 else 1", "the one of judge_1 and judge_2 with the highest"),
+        ("len(best(mark))", "those of judge_1 and judge_2 with the highest mark"),
+        ("1 if ranked(mark)[0] == judge_1 else 0", "judge_1 and judge_2, the one with the highest"),
+        ("count(pair, 2)", "the number of times that 2 is in pair"),
+    ],
+)
+def test_referees_have_words_of_their_own(ir, payoffs: str, told: str) -> None:
+    text = (
+        "game: contest\nroles: [ann, bob]\nreferees: {judge: {seats: 2}, clerk: {seats: 1}}\n"
+        "turns:\n"
+        "  - {role: all, say: line, max_tokens: 20}\n"
+        "  - {role: [judge], choose: mark, from: 1..9}\n"
+        '  - {role: clerk, choose: pair, from: "[(1, 2), (2, 2)]"}\n'
+    )
+    assert told in rules(ir(f"{text}payoffs: '{payoffs}'\n"))
 
 
 def test_masked_games_tell_their_form(ir) -> None:

@@ -335,9 +335,14 @@ def test_thoughts_are_not_learned_from_choices(
         assert "`random` chooses, and does not say what it thought" in told
         assert "imitate a player that writes" in told
     assert not out.exists()
-    given = ["--model", "tiny", "--set", "warm_up.expert=model:tiny"]
-    given += ["--set", "warm_up.opponents=random", "--dry-run"]
-    assert main(["train", "kuhn_poker_thinking", *given]) == 0
+    writes, chooses = "model:tiny", "random"
+    for settings in (
+        {"warm_up.expert": writes, "warm_up.opponents": chooses},
+        {"warm_up.expert": chooses, "roles.first.expert": writes, "roles.second.expert": writes},
+        {"roles.first.expert": writes, "roles.second.expert": chooses},
+    ):
+        given = [part for key, name in settings.items() for part in ("--set", f"{key}={name}")]
+        assert main(["train", "kuhn_poker_thinking", "--model", "tiny", "--dry-run", *given]) == 0
 
 
 def test_chats_are_not_for_games_without_words(

@@ -130,3 +130,5 @@ def test_a_dry_run_tells_what_spares_a_pass(compiled: Callable[[str], Game]) -> 
     assert f"{int(found[1])} a step" in short  # its distinct tokens
     assert "faster" not in told(pass_tokens=int(found[1]))
     assert "faster" not in told(pass_tokens=20, recompute="on")
+    assert "faster" not in told(pass_tokens=20, kl=0.1)  # no graph of play is kept
+    assert "again for the first of 3 updates" in told(pass_tokens=20, inner_steps=3)
