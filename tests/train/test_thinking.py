@@ -259,7 +259,7 @@ def test_exploitability_is_estimated_from_thoughts(
 
 
 def test_thoughts_need_listed_decisions(compiled: Callable[[str], Game], tmp_path: Path) -> None:
-    game = compiled(SHORT)
+    game = compiled(SHORT + "respond: {form: tag, think: 8, at_limit: close}\n")
     recipe = recipe_of(game, thoughts=4)
     policy = opened(game, recipe)
     run = create(game, recipe, tmp_path / "run", {}, policy.tokenizer, 1)
