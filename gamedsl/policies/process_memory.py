@@ -49,8 +49,8 @@ def keep_freed_memory() -> bool:
     that can (glibc).
 
     Otherwise a tensor of more than 32 MiB is fetched from the system page by page, and given back
-    at once. In a step of tic-tac-toe with SmolLM2 that took a fifth of the time
-    (`benchmarks/tree_attention.py`). No number changes. The process keeps its peak of memory, which
+    at once. `benchmarks/tree_attention.py` shows a step whose memory is there already beside a
+    first one. No number changes. The process keeps its peak of memory, which
     stayed the same in the steps that were measured.
     """
     set_option = _of_glibc("mallopt")

@@ -524,7 +524,7 @@ def _merge(base: Mapping, child: Mapping, problems: Problems) -> Mapping:
         if new.key.text not in MERGED:
             return new
         if _is_one_value(new.key.text, before, after):
-            return new if new.key.text == "labels" else _replaced(before, new, problems)
+            return _replaced(before, new, problems)
         combine = _set_param if new.key.text == "params" else _replace
         return Entry(new.key, Mapping(_overlay(before, after, combine, problems), after.span))
 
