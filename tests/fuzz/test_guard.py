@@ -75,6 +75,32 @@ def test_each_failure_has_its_kind(run: Callable[[], Outcome], limits: Limits, k
     assert [outcome.kind for outcome in outcomes] == ["clean", kind, "clean"]
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only glibc keeps it")
+def test_memory_that_was_kept_counts() -> None:
+    """A process that trained keeps what it freed; a case that fills it is found all the same."""
+    program = """
+from gamedsl.policies.process_memory import keep_freed_memory
+from tests.fuzz.guard import run_guarded
+from tests.fuzz.test_guard import SMALL, _case, _fill
+
+keep_freed_memory()
+bytearray(300 << 20)
+[outcome] = run_guarded([_case(_fill, SMALL)])
+print(outcome.kind)
+"""
+    assert _printed_by(program) == "memory\n"
+
+
+def _printed_by(program: str, *arguments: str) -> str:
+    """Returns what a program prints that runs in the folder of the tests."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True, text=True, check=True, timeout=600,
+        cwd=Path(__file__).parent.parent.parent,
+    )  # fmt: skip
+    return done.stdout
+
+
 def _work_for_a_second() -> Outcome:
     ends = time.process_time() + 1
     while time.process_time() < ends:
@@ -122,12 +148,7 @@ def run():
 print(outcome.kind)
 """
     with tempfile.TemporaryDirectory() as folder:
-        done = subprocess.run(
-            [sys.executable, "-c", program, f"{folder}/seen"],
-            capture_output=True, text=True, check=True, timeout=600,
-            cwd=Path(__file__).parent.parent.parent,
-        )  # fmt: skip
-    assert done.stdout == "clean\n"
+        assert _printed_by(program, f"{folder}/seen") == "clean\n"
 
 
 def test_an_interrupted_run_tells_its_counts() -> None:
