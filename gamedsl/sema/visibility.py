@@ -16,6 +16,7 @@ from gamedsl.sema.roles import unknown_role
 from gamedsl.sema.scope import (
     Declared,
     LetName,
+    Namespace,
     holds_seats,
     may_be_seats,
 )
@@ -92,69 +93,89 @@ def _by_entry(readers: Readers, typer: Typer) -> Readers:
 def read_readers(node: Node | None, typer: Typer, *, variables: bool = False) -> Readers:
     """Reads who sees all of a value: a word, a role, a list of roles, an expression over `me`, one
     that gives roles, or, where `variables` may be named, a name that holds roles."""
-    names, problems = typer.names, typer.problems
-    locals: dict[str, Type] = {w: SEAT for w in (OWNER, ACTOR) if names.anywhere(w) is None}
-    if node is None:
-        return EVERYONE
     match node:
+        case None:
+            return EVERYONE
         case Scalar(text="all" | "owner" | "others" | "nobody" as word):
             return Readers(word, span=node.span)
-        case _:  # names of roles, a list of them, or fields: read below
-            pass
-    if isinstance(node, Scalar) and not names.seats_of(node.text) and not node.text.isidentifier():
-        tree = syntax(node, problems)
-        if tree is None:
-            return EVERYONE
-        with typer.context.collecting() as found:
-            seen_by = typer.expression(tree, me=True, locals=locals)
-        if not found.errors and may_be_seats(seen_by.type):
-            return Readers("test", test=_is_me(seen_by), span=node.span)
-        test = typer.check(tree, BOOL, "`seen_by`", me=True, locals=locals)
-        return Readers("test", test=test, span=node.span)
+        case Scalar(text=text) if not typer.names.seats_of(text) and not text.isidentifier():
+            return _read_expression(node, typer)
+        case _:  # names of roles, or a list of them
+            return _read_list(node, typer, variables)
+
+
+def _read_expression(node: Scalar, typer: Typer) -> Readers:
+    """Reads an expression that gives the roles that see a value, or a test over `me`."""
+    tree, locals = syntax(node, typer.problems), _role_words(typer.names)
+    if tree is None:
+        return EVERYONE
+    with typer.context.collecting() as found:
+        seen_by = typer.expression(tree, me=True, locals=locals)
+    if not found.errors and may_be_seats(seen_by.type):
+        return Readers("test", test=_is_me(seen_by), span=node.span)
+    test = typer.check(tree, BOOL, "`seen_by`", me=True, locals=locals)
+    return Readers("test", test=test, span=node.span)
+
+
+def _read_list(node: Node, typer: Typer, variables: bool) -> Readers:
+    """Reads a list of readers, or a single one: roles, expressions that give a role, `owner`,
+    `actor`, and names that hold roles where `variables` may be named."""
+    names, locals = typer.names, _role_words(typer.names)
     seats: list[str] = []
-    held: list[ir.Expr] = []
+    values: list[ir.Expr] = []
     for item in node.items if isinstance(node, Sequence) else (node,):
         text = item.text if isinstance(item, Scalar) else ""
-        named = names.seats_of(text)
-        if isinstance(item, Scalar) and not named:
-            known = names.declared.get(text)
-            if text in locals or (variables and (holds_seats(known) or _is_let(known))):
-                tree = syntax(item, problems)
-                assert tree is not None
-                value = typer.expression(tree, me=True, locals=locals)
-                if isinstance(value.type, Never):  # its own mistake is reported
-                    continue
-                if may_be_seats(value.type):
-                    held.append(value)
-                    continue
-            elif not text.isidentifier():
-                tree = syntax(item, problems)
-                if tree is None:
-                    return EVERYONE
-                held.append(typer.check(tree, SEAT, "who sees it", me=True, locals=locals))
-                continue
-        if not named:
-            held_by = names.declared.get(text) if not variables else None
-            help = "write `owner` for who acts in this step, or an expression over `me`"
-            if holds_seats(held_by):
-                help = f"write an expression over `me`: `seen_by: me == {text}`"
-            elif not variables:
-                help = "write `per: role` and `seen_by: owner`, or an expression over `me`"
-            teams = [n for n, d in names.declared.items() if holds_seats(d) or _is_let(d)]
-            words = (*WORDS, *teams) if variables else WORDS
-            unknown_role(text, item.span, names, problems, *words, help=help)
-        seats += [seat for seat in named if seat not in seats]
-    ordered = tuple(seat for seat in names.everyone if seat in seats)
-    if not held:
-        return Readers("seats", ordered, span=node.span)
-    me = ir.Me(SEAT, node.span)
-    held += [ir.Const(SEAT, node.span, seat) for seat in ordered if len(ordered) == 1]
-    parts = [_is_me(value) for value in held]
-    if len(ordered) > 1:
-        listed = ir.Const(List(SEAT, len(ordered)), node.span, ordered)
-        parts.append(ir.Apply(BOOL, node.span, "in", (me, listed)))
-    test = reduce(lambda one, other: ir.Logic(BOOL, node.span, "or", one, other), parts)
-    return Readers("test", test=test, span=node.span)
+        if named := names.seats_of(text):
+            seats += [seat for seat in named if seat not in seats]
+        elif text in locals or (variables and _may_hold_seats(names.declared.get(text))):
+            tree = syntax(item, typer.problems)
+            assert tree is not None
+            value = typer.expression(tree, me=True, locals=locals)
+            if may_be_seats(value.type):
+                values.append(value)
+            elif not isinstance(value.type, Never):  # whose own mistake is reported
+                _report_unknown_reader(text, item.span, typer, variables)
+        elif isinstance(item, Scalar) and not text.isidentifier():
+            tree = syntax(item, typer.problems)
+            if tree is None:
+                return EVERYONE
+            values.append(typer.check(tree, SEAT, "who sees it", me=True, locals=locals))
+        else:
+            _report_unknown_reader(text, item.span, typer, variables)
+    return _union_of(tuple(seat for seat in names.everyone if seat in seats), values, node.span)
+
+
+def _role_words(names: Namespace) -> dict[str, Type]:
+    """Returns the words that stand for a seat of the step, unless the game uses them as names."""
+    return {word: SEAT for word in (OWNER, ACTOR) if names.anywhere(word) is None}
+
+
+def _report_unknown_reader(text: str, span: Span, typer: Typer, variables: bool) -> None:
+    """Reports that a name is no role; the help says what may be written in its place."""
+    names = typer.names
+    help = "write `owner` for who acts in this step, or an expression over `me`"
+    if not variables and holds_seats(names.declared.get(text)):
+        help = f"write an expression over `me`: `seen_by: me == {text}`"
+    elif not variables:
+        help = "write `per: role` and `seen_by: owner`, or an expression over `me`"
+    teams = [name for name, declared in names.declared.items() if _may_hold_seats(declared)]
+    words = (*WORDS, *teams) if variables else WORDS
+    unknown_role(text, span, names, typer.problems, *words, help=help)
+
+
+def _union_of(seats: tuple[str, ...], values: list[ir.Expr], span: Span) -> Readers:
+    """Returns these seats and those that the values give as readers: the seats alone where there
+    are no values, else one test over `me`."""
+    if not values:
+        return Readers("seats", seats, span=span)
+    if len(seats) == 1:
+        values = [*values, ir.Const(SEAT, span, seats[0])]
+    parts = [_is_me(value) for value in values]
+    if len(seats) > 1:
+        listed = ir.Const(List(SEAT, len(seats)), span, seats)
+        parts.append(ir.Apply(BOOL, span, "in", (ir.Me(SEAT, span), listed)))
+    test = reduce(lambda one, other: ir.Logic(BOOL, span, "or", one, other), parts)
+    return Readers("test", test=test, span=span)
 
 
 def has_owner(
@@ -185,5 +206,6 @@ def _is_me(value: ir.Expr) -> ir.Expr:
     return ir.Apply(BOOL, value.span, op, (me, value))
 
 
-def _is_let(declared: Declared | None) -> bool:
-    return isinstance(declared, LetName) and not declared.slot
+def _may_hold_seats(declared: Declared | None) -> bool:
+    """Whether a name is a variable that holds roles, or a `let`, whose type is not known yet."""
+    return holds_seats(declared) or (isinstance(declared, LetName) and not declared.slot)
