@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping as Map
 from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from gamedsl.diagnostics import FloodError, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
-from gamedsl.ir.game import GameIR, NoMove, Reward, Setting
+from gamedsl.ir.expr import Expr
+from gamedsl.ir.game import GameIR, NoMove, Param, Reward, Role, Setting
 from gamedsl.ir.program import Choose, Pay, Step, walk_steps
 from gamedsl.ir.program import Stage as StageStep
 from gamedsl.ir.statements import State
@@ -84,6 +87,32 @@ def build_stage(
     return ir
 
 
+@dataclass(frozen=True)
+class _Declarations:
+    """The declarations of a game that its steps may name."""
+
+    params: tuple[Param, ...]
+    roles: tuple[Role, ...]
+    referees: tuple[Role, ...]
+    types: Types
+    state: tuple[State, ...]
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """The typed steps of a game, its end, the streams that it scores, and their split."""
+
+    context: StepContext
+    steps: tuple[Step, ...]
+    end: Expr | None
+    scores: tuple[tuple[str, Payoffs], ...]
+    reward: Reward
+
+    @cached_property
+    def decisions(self) -> list[Choose]:
+        return decisions_in(self.steps)
+
+
 class GameReader:
     """One reading of a game, section by section."""
 
@@ -115,6 +144,23 @@ class GameReader:
 
     def read(self) -> GameIR | None:
         """Returns the game; None with problems where it is wrong."""
+        declared = self._read_declarations()
+        if self.problems.errors:
+            return None
+        rules = self._read_rules(declared)
+        if self.problems.errors:
+            return None
+        check_acting_roles(rules.decisions, self.names, self.problems)
+        if not rules.steps:
+            return None
+        ir = self._assemble(declared, rules)
+        check_game(ir, self.root, rules.context, inner=self.inner)
+        if self.problems.errors:
+            return None
+        return ir if self.inner else bind_values(ir)
+
+    def _read_declarations(self) -> _Declarations:
+        """Reads the sections that declare names, each after those whose names it may use."""
         root, names, problems = self.root, self.names, self.problems
         what = f"the game `{self.document.name}`" if self.inner else "this game"
         params = Params(names, problems, what, root.span, self.given, names, before_types=True)
@@ -127,50 +173,53 @@ class GameReader:
         self.has_lists = resolve_names(params, lists=self.types_of_lists)
         state = States(types).declare(root.get("state"))
         Data(types).declare(root.get("data"))
-        if problems.errors:
-            return None
-        declare_lets(root.get("let"), names, problems)
-        context = self.step_context(list(state))
+        return _Declarations(folded, roles, referees, types, state)
+
+    def _read_rules(self, declared: _Declarations) -> _Rules:
+        """Reads the steps of a play and how it ends, then what is scored and how it is split."""
+        root = self.root
+        declare_lets(root.get("let"), self.names, self.problems)
+        context = self.step_context(list(declared.state))
         steps = read_program(context, root)
         leave_out_actions(context)
         check_assigned_state(context)
         end = root.get("end")
         ended = context.check(end, BOOL, "the end") if end is not None else None
         scores = self.scores(context, steps)
-        reward = self.reward(scores, steps)
-        if problems.errors:
-            return None
-        decisions = decisions_in(steps)
-        check_acting_roles(decisions, names, problems)
-        if not steps:
-            return None
-        payoffs = self.payoffs(root.get("payoffs"), steps, bool(reward.needs))
+        return _Rules(context, steps, ended, scores, self.reward(scores, steps))
+
+    def _assemble(self, declared: _Declarations, rules: _Rules) -> GameIR:
+        """Reads the payoffs and the sections that prompts and replies need, and returns the game
+        with all that was read."""
+        root, names, problems = self.root, self.names, self.problems
+        roles, referees, program = declared.roles, declared.referees, rules.context.program
+        payoffs = self.payoffs(root.get("payoffs"), rules.steps, bool(rules.reward.needs))
         referee_payoffs = read_referee_payoffs(root.get("referees"), referees, self.typer)
         view = read_view(root.get("view"), self.typer)
         templates = read_templates(root, problems)
         lets = typed_lets(self.typer)
-        ir = GameIR(
+        return GameIR(
             name=self.document.name,
             about=_text_of(root.get("about")),
-            params=folded,
+            params=declared.params,
             roles=roles,
             enums=tuple(names.enums),
-            turns=steps,
+            turns=rules.steps,
             lets=(*lets, *self.stages.lets),
             payoffs=payoffs,
-            reward=reward,
+            reward=rules.reward,
             labels=read_labels(root.get("labels"), names, problems),
             templates=templates,
             constants=constants_in_templates(templates, lets, names),
             settings=tuple(read_settings(root.get("train"))),
             span=head_of(root),
-            state=tuple(context.program.state),
-            end=ended,
+            state=tuple(program.state),
+            end=rules.end,
             no_move=read_no_move(root.get("no_move")),
-            scores=scores,
+            scores=rules.scores,
             view=view,
-            history=read_history(root.get("history"), decisions, dict(view), types),
-            uses=tuple((name, tuple(places)) for name, places in context.program.used_at.items()),
+            history=read_history(root.get("history"), rules.decisions, dict(view), declared.types),
+            uses=tuple((name, tuple(places)) for name, places in program.used_at.items()),
             switched_off=tuple(sorted(names.switched_off)),
             claims=read_claims(root.get("claims"), self.typer),
             referees=referees,
@@ -178,13 +227,9 @@ class GameReader:
             swaps=read_swaps(root.get("referees"), referees, names, problems),
             respond=read_respond(root.get("respond"), names, problems),
             on_invalid=read_on_invalid(
-                root.get("on_invalid"), roles, referees, decisions, names, problems
+                root.get("on_invalid"), roles, referees, rules.decisions, names, problems
             ),
         )
-        check_game(ir, root, context, inner=self.inner)
-        if problems.errors:
-            return None
-        return ir if self.inner else bind_values(ir)
 
     def roles_of_stage(self) -> Node | None:
         """Returns the roles of a game that has none of its own: those of the stage that it
