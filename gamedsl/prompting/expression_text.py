@@ -487,6 +487,7 @@ class Phrases:
                 return self._at(collection, _NOUN)
 
     def _applied(self, expr: Apply) -> tuple[str, int]:
+        """Returns an operator or a built-in in words; a constant result as its value."""
         is_told = isinstance(expr.type, Number | Bool) or not any(map(is_rows, expr.arguments))
         if is_told and all(isinstance(part, Const) for part in expr.arguments):
             with suppress(EvaluationError):
@@ -501,18 +502,58 @@ class Phrases:
         if name in _SYMBOLS:
             level = _SYMBOLS[name]
             return f"{self._at(given[0], level)} {name} {self._at(given[1], level + 1)}", level
+        match name:
+            case "min" | "max":
+                return self._extreme(name, given)
+            case "argmax" | "best" | "ranked":
+                found = self._greatest(name, given)
+            case "index" | "value_of":
+                found = self._looked_up(name, given, expr.arguments[-1])
+            case _:
+                found = self._built_in(name, given)
+        return found or self._by_pattern(name, given)
+
+    def _extreme(self, name: str, given: tuple[Expr, ...]) -> tuple[str, int]:
+        """Returns `min` or `max`, of numbers or of a collection."""
+        least = "least" if name == "min" else "greatest"
+        if len(given) == 1:
+            if (extreme := self._of_players(given[0])) is not None:
+                return _leveled(f"the {'lowest' if name == 'min' else 'highest'} {extreme}")
+            return _leveled(f"the {least} of {self._many(given[0])}")
+        if len(given) == 2:
+            least = "smaller" if name == "min" else "larger"
+        return f"the {least} of {listed(self._at(one, _SUM) for one in given)}", _NOUN
+
+    def _greatest(self, name: str, given: tuple[Expr, ...]) -> tuple[str, int] | None:
+        """Returns `argmax`, `best` or `ranked`, of a value that each player has or of a
+        comprehension; None for another collection."""
         match name, given:
-            case "**", (base, power):
-                return f"{self._at(base, _ATOM)} ** {self._at(power, _ATOM)}", _POWER
-            case "..", (low, high):
-                return f"{self._at(low, _SUM)} to {self._at(high, _SUM)}", _PHRASE
+            case "argmax", (over,) if _is_map(over):
+                who = f"the one of {whose}" if (whose := self._referees_of(over)) else "the player"
+                text = f"{who} with the highest {self._map_name(over)}"
+                return f"{text} (nobody on a tie)", _NOUN
+            case _, (Collect() as of, Collect() as elements, *_):
+                return _of_greatest(name, self._many(elements), self._at(of.item, _PHRASE))
+            case "best", (over,) if _is_map(over):
+                who = f"those of {whose}" if (whose := self._referees_of(over)) else "the players"
+                return f"{who} with the highest {self._map_name(over)}", _NOUN
+            case "ranked", (over,) if _is_map(over):
+                highest = f"the one with the highest {self._map_name(over)}"
+                return f"{self._referees_of(over) or 'the players'}, {highest} first", _NOUN
+            case _:
+                return None
+
+    def _looked_up(self, name: str, given: tuple[Expr, ...], table: Expr) -> tuple[str, int] | None:
+        """Returns `index` or `value_of`: the place of a value in an order, or its entry in the
+        table of its type."""
+        match name, given:
             case "index", (Me(),):
                 return f"{self._me.possessive} place among the players (from 0)", _NOUN
             case "index", (value,):
-                order = self._at(expr.arguments[-1], _CLAUSE)
+                order = self._at(table, _CLAUSE)
                 return f"the place of {self._at(value, _NOUN)} in {order} (from 0)", _NOUN
             case "value_of", (named_value,):
-                enum, table = valued(named_value.type), expr.arguments[-1]
+                enum = valued(named_value.type)
                 if isinstance(table, Const) and all(
                     self._label(name) == name_of(value) for name, value in table.value.items()
                 ):  # numbers or roles by their own names
@@ -520,6 +561,16 @@ class Phrases:
                 if enum is not None and isinstance(table, Const):
                     self.constants[f"values of {enum.name or 'names'}"] = table.value
                 return f"the value of {self._many(named_value)}", _NOUN
+            case _:
+                return None
+
+    def _built_in(self, name: str, given: tuple[Expr, ...]) -> tuple[str, int] | None:
+        """Returns a built-in whose sentence depends on its arguments; None without one."""
+        match name, given:
+            case "**", (base, power):
+                return f"{self._at(base, _ATOM)} ** {self._at(power, _ATOM)}", _POWER
+            case "..", (low, high):
+                return f"{self._at(low, _SUM)} to {self._at(high, _SUM)}", _PHRASE
             case "other", (Me(), *_):
                 return "the other", _ATOM
             case "union", (one, two):
@@ -530,42 +581,24 @@ class Phrases:
             case "sign", (Apply(function="-", arguments=(one, two)),):
                 more = f"1 if {self._at(one, _SUM)} is more than {self._at(two, _SUM)}"
                 return f"{more}, -1 if it is less, 0 if they are equal", _CLAUSE
-            case "min" | "max", (_, _, *more):
-                least = "least" if name == "min" else "greatest"
-                if not more:
-                    least = "smaller" if name == "min" else "larger"
-                return f"the {least} of {listed(self._at(one, _SUM) for one in given)}", _NOUN
-            case "min" | "max", (over,):
-                least = "least" if name == "min" else "greatest"
-                if (extreme := self._of_players(over)) is not None:
-                    return _leveled(f"the {'lowest' if name == 'min' else 'highest'} {extreme}")
-                return _leveled(f"the {least} of {self._many(over)}")
             case "count" | "len" | "size", (over,) if loops_of(over):
                 return f"the number of {self._passing(over)}", _PHRASE
             case "count", (over, value):
                 return self._counted(over, self._at(value, _PHRASE)), _PHRASE
-            case "argmax", (over,) if _is_map(over):
-                who = f"the one of {whose}" if (whose := self._referees_of(over)) else "the player"
-                text = f"{who} with the highest {self._map_name(over)}"
-                return f"{text} (nobody on a tie)", _NOUN
-            case "argmax" | "best" | "ranked", (Collect() as of, Collect() as elements, *_):
-                return _of_greatest(name, self._many(elements), self._at(of.item, _PHRASE))
-            case "best", (over,) if _is_map(over):
-                who = f"those of {whose}" if (whose := self._referees_of(over)) else "the players"
-                return f"{who} with the highest {self._map_name(over)}", _NOUN
-            case "ranked", (over,) if _is_map(over):
-                highest = f"the one with the highest {self._map_name(over)}"
-                return f"{self._referees_of(over) or 'the players'}, {highest} first", _NOUN
             case "prev", (Read(name=read), *_):
                 return f"the {named(read)} before the last", _NOUN
             case "clip", (number, *_):
                 return f"{self._at(number, _SUM)}, moved to the nearest value allowed", _CLAUSE
-            case _, _:
-                pattern = _CALLED.get(name)
-                if pattern is None:
-                    self.unexplained[name] = BUILTINS[name].about
-                    return f"{name}({', '.join(map(self.text, given))})", _ATOM
-                return _leveled(pattern.format(*(self._many(one) for one in given)))
+            case _:
+                return None
+
+    def _by_pattern(self, name: str, given: tuple[Expr, ...]) -> tuple[str, int]:
+        """Returns a built-in by its pattern, or else as a call, which its row explains."""
+        pattern = _CALLED.get(name)
+        if pattern is None:
+            self.unexplained[name] = BUILTINS[name].about
+            return f"{name}({', '.join(map(self.text, given))})", _ATOM
+        return _leveled(pattern.format(*(self._many(one) for one in given)))
 
     def _of_players(self, over: Expr) -> str | None:
         """Returns `bid of all players`, or of those that a test leaves, of values that a name has
