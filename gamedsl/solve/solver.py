@@ -32,7 +32,14 @@ from gamedsl.solve.stages import Staged
 from gamedsl.solve.subgame_perfection import Perfect, perfect_information
 from gamedsl.solve.table import one_shot
 from gamedsl.solve.team import TeamOptimum, common_payoff
-from gamedsl.solve.tree import ImperfectRecall, Tree, Utility, require_recall, tabulate
+from gamedsl.solve.tree import (
+    UNLISTED,
+    ImperfectRecall,
+    Tree,
+    Utility,
+    require_recall,
+    tabulate,
+)
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Game
@@ -103,10 +110,6 @@ def solve(
     """
     if method not in METHODS:
         raise KeyError(method)
-    from gamedsl.engine.walk import count_histories
-    from gamedsl.runtime.positions import has_perfect_information, has_public_state
-    from gamedsl.solve.tree import UNLISTED
-
     if game.ir.open or game.ir.referees:
         raise Unfit(f"`{game.name}` cannot be solved: {UNLISTED}")
     began = perf_counter()
@@ -114,42 +117,62 @@ def solve(
         game, utility, iterations, seed, limit, progress or (lambda *_: None), asked=method,
         shards=shards,
     )  # fmt: skip
-    found: dict[str, Any] | None = None
-    size = {}
-    if method != "mccfr":
-        count = count_histories(game.kernel().start(), limit)
-        by_position = has_perfect_information(game.ir) and (count is None or count > SMALL)
-        if method in ("auto", "backward") and by_position:
-            found = positions(job, needed=method == "backward")
-        if found is None and count is not None:
-            job.tree = _tree(job)
-        elif found is None:
-            public = not by_position and has_public_state(game.ir)
-            if public and method in ("auto", "backward"):
-                found = public_stages(job, needed=method == "backward")
-            if found is None and method in ("auto", "team", *VARIANTS):
-                lay_out_large(job)
-    if found is None:
+    found = None if method == "mccfr" else _represent(job, method)
+    if found is not None:
+        chosen = "backward"
+    else:
         chosen = _choose(job) if method == "auto" else method
         found = RUN[chosen](job, chosen)
         chosen = found.pop("method", chosen)
-    else:
-        chosen = "backward"
-    if job.tree is not None:
-        size = {"nodes": len(job.tree), "information sets": len(job.tree.info_sets)}
+    return Report(
+        game, utility, chosen, tuple(job.did), _size_of(job, found), perf_counter() - began,
+        tree=job.tree, strategies=job.strategies, **found,
+    )  # fmt: skip
+
+
+def _represent(job: Job, method: str) -> dict[str, Any] | None:
+    """Writes the game out as what fits its size and the method: the tree of its histories
+    (`job.tree`) or arrays (`job.laid_out`).
+
+    Backward induction over positions, and that over public stages, need neither, and solve the game
+    on the way: returns the parts of their report, else None.
+    """
+    from gamedsl.engine.walk import count_histories
+    from gamedsl.runtime.positions import has_perfect_information, has_public_state
+
+    ir, found = job.game.ir, None
+    by_induction, needed = method in ("auto", "backward"), method == "backward"
+    count = count_histories(job.game.kernel().start(), job.limit)
+    by_position = has_perfect_information(ir) and (count is None or count > SMALL)
+    if by_position and by_induction:
+        found = positions(job, needed=needed)
+    if found is not None:
+        return found
+    if count is not None:
+        job.tree = _tree(job)
+        return None
+    if not by_position and has_public_state(ir) and by_induction:
+        found = public_stages(job, needed=needed)
+    if found is None and method in ("auto", "team", *VARIANTS):
+        lay_out_large(job)
+    return found
+
+
+def _size_of(job: Job, found: dict[str, Any]) -> dict[str, int]:
+    """Returns the numbers of histories, positions, nodes and information sets, those that the
+    representation has on which the game was solved."""
+    perfect = found.get("perfect")
+    solved = perfect if isinstance(perfect, PositionsSolved) else found.get("public")
+    if solved is not None:
+        return {"histories": solved.histories, "positions": solved.positions}
     if job.laid_out is not None:
-        size = {
+        return {
             "histories": job.laid_out.histories, "positions": job.laid_out.positions,
             "information sets": len(job.laid_out.arrays.infos),
         }  # fmt: skip
-    if "public" in found:
-        size = {"histories": found["public"].histories, "positions": found["public"].positions}
-    if isinstance(found.get("perfect"), PositionsSolved):
-        size = {"histories": found["perfect"].histories, "positions": found["perfect"].positions}
-    return Report(
-        game, utility, chosen, tuple(job.did), size, perf_counter() - began, tree=job.tree,
-        strategies=job.strategies, **found,
-    )  # fmt: skip
+    if job.tree is not None:
+        return {"nodes": len(job.tree), "information sets": len(job.tree.info_sets)}
+    return {}
 
 
 def _tree(job: Job) -> Tree:
