@@ -7,7 +7,8 @@ opens no file and compiles nothing.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -87,7 +88,6 @@ def make_server(workers: Workers) -> MCPServer[Any]:
 
     try:
         from mcp.server import MCPServer
-        from mcp.server.mcpserver.exceptions import ToolError
     except ModuleNotFoundError as error:
         raise missing("mcp", "mcp") from error
     from gamedsl import __version__
@@ -95,12 +95,28 @@ def make_server(workers: Workers) -> MCPServer[Any]:
     server: MCPServer[Any] = MCPServer(
         "gamedsl", instructions=INSTRUCTIONS, version=__version__, log_level="ERROR"
     )
+    _add_tasks(server, workers)
+    _add_plays(server, workers)
+    return server
+
+
+@contextmanager
+def _refusals_as_tool_errors() -> Iterator[None]:
+    """Raises what a task refuses as the error of the SDK, whose text the assistant reads."""
+    from mcp.server.mcpserver.exceptions import ToolError
+
+    try:
+        yield
+    except Refused as error:
+        raise ToolError(str(error)) from error
+
+
+def _add_tasks(server: MCPServer[Any], workers: Workers) -> None:
+    """Registers the tools that look at files and remember nothing."""
 
     def call(task: str, **given: Any) -> Any:
-        try:
+        with _refusals_as_tool_errors():
             return workers.call(task, **given)
-        except Refused as error:
-            raise ToolError(str(error)) from error
 
     @server.tool()
     def list_games() -> dict[str, Any]:
@@ -141,6 +157,10 @@ def make_server(workers: Workers) -> MCPServer[Any]:
         """Read a training run's folder: what was trained, and records spread over its steps."""
         return dict(call("run", path=path, records=records))
 
+
+def _add_plays(server: MCPServer[Any], workers: Workers) -> None:
+    """Registers the tools that start a play, make a move in it and give it up."""
+
     @server.tool()
     def play_start(
         seat: str,
@@ -154,23 +174,17 @@ def make_server(workers: Workers) -> MCPServer[Any]:
         `opponents` hold the other seats: random, tit_for_tat, minimax, equilibrium or mcts:200.
         """
         given = {"path": path, "text": text, "seat": seat, "opponents": opponents}
-        try:
+        with _refusals_as_tool_errors():
             return workers.start(**given, params=params or {})
-        except Refused as error:
-            raise ToolError(str(error)) from error
 
     @server.tool()
     def play_move(play: str, reply: str) -> dict[str, Any]:
         """Reply to the prompt of a play: one of its options, or the text that it asks for."""
-        try:
+        with _refusals_as_tool_errors():
             return workers.move(play, reply)
-        except Refused as error:
-            raise ToolError(str(error)) from error
 
     @server.tool()
     def play_stop(play: str) -> str:
         """Give a play up."""
         workers.stop(play)
         return "stopped"
-
-    return server
