@@ -28,7 +28,7 @@ from gamedsl.training.runfolder import RunFolder
 from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import SeatAssignment, assign_seats, budget_of
 from gamedsl.training.sessions import writer
-from gamedsl.training.success import bounds_of, success
+from gamedsl.training.success import Bounds, bounds_of, success
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Policy
@@ -105,7 +105,40 @@ def climb(
             observers=observers, conclude=conclude, interrupt=interrupt, seating=seating,
         )  # fmt: skip
     budget = budget_of(recipe) if seating is None else seating.budget
-    params = dict(run.info()["params"])
+    games = _games_of(game, recipe, run.info()["params"], policy, load)
+    reached = Climb(recipe, games)
+    _restore(reached, run)
+
+    def seats_at(level: Level) -> SeatAssignment:
+        return assign_seats(games[level], recipe, budget)
+
+    def concluded(folder: RunFolder, tree: Any, end: Record) -> Record:
+        shown = {
+            str(level): _evaluate(
+                games[level], recipe, policy, seats_at(level), reached.bounds[level]
+            )
+            for level in plan.held_out
+        }
+        return {**conclude(folder, None, end), **({"held_out": shown} if shown else {})}
+
+    while True:
+        level = reached.level
+        outcome = train(
+            games[level], recipe, run, policy, observers=observers, conclude=concluded,
+            interrupt=interrupt, seating=seats_at(level), levels=reached,
+        )  # fmt: skip
+        if outcome.finished or reached.level == level:
+            return outcome
+        observers = [_Started(observer) for observer in observers]
+
+
+def _games_of(
+    game: Game, recipe: Recipe, params: Mapping[str, Any], policy: Policy, load: Load
+) -> dict[Level, Game]:
+    """Returns the game at each level, those that are held out too. Raises TrainError where one does
+    not compile, or has prompts that are longer than the model reads."""
+    plan = recipe.curriculum
+    assert plan.param is not None
     games = {
         level: _at_level(game, {**params, plan.param: level}, load)
         for level in dict.fromkeys((*plan.levels, *plan.held_out))
@@ -113,41 +146,36 @@ def climb(
     for level, at_level in games.items():
         if recipe.in_words(at_level.ir):
             _check_context(level, at_level, recipe, policy)
-    reached = Climb(recipe, games)
+    return games
+
+
+def _restore(reached: Climb, run: RunFolder) -> None:
+    """Goes on at the level of the latest checkpoint, if the run has one. Raises TrainError where
+    that does not say its level."""
     found = checkpoints.latest(run)
-    if found is not None:
-        try:
-            reached.restore(found.parts[NAME])
-            reached.done = found.step
-        except (KeyError, TypeError) as error:
-            raise TrainError(
-                f"the checkpoint of `{run.path}` does not say at which level it was",
-                "delete it to go on from the one before",
-            ) from error
+    if found is None:
+        return
+    try:
+        reached.restore(found.parts[NAME])
+        reached.done = found.step
+    except (KeyError, TypeError) as error:
+        raise TrainError(
+            f"the checkpoint of `{run.path}` does not say at which level it was",
+            "delete it to go on from the one before",
+        ) from error
 
-    def evaluated(level: Level) -> Record:
-        other = games[level]
-        seats = assign_seats(other, recipe, budget)
-        scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
-        engine = engine_of(policy, scorer, written=recipe.in_words(other.ir))
-        whole = replace(recipe, dynamic_sampling=None)
-        batch = play(env_of(other, recipe, policy, seats), engine, whole, recipe.steps + 1, seats)
-        record = role_means(batch)
-        return {**record, "success": success(record, reached.bounds[level])}
 
-    def concluded(folder: RunFolder, tree: Any, end: Record) -> Record:
-        shown = {str(level): evaluated(level) for level in plan.held_out}
-        return {**conclude(folder, None, end), **({"held_out": shown} if shown else {})}
-
-    while True:
-        level = reached.level
-        outcome = train(
-            games[level], recipe, run, policy, observers=observers, conclude=concluded,
-            interrupt=interrupt, seating=assign_seats(games[level], recipe, budget), levels=reached,
-        )  # fmt: skip
-        if outcome.finished or reached.level == level:
-            return outcome
-        observers = [_Started(observer) for observer in observers]
+def _evaluate(
+    game: Game, recipe: Recipe, policy: Policy, seats: SeatAssignment, bounds: Bounds
+) -> Record:
+    """Plays a step's games without training on them; returns the means of the roles and the
+    success."""
+    scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+    engine = engine_of(policy, scorer, written=recipe.in_words(game.ir))
+    whole = replace(recipe, dynamic_sampling=None)
+    batch = play(env_of(game, recipe, policy, seats), engine, whole, recipe.steps + 1, seats)
+    record = role_means(batch)
+    return {**record, "success": success(record, bounds)}
 
 
 class _Started:
