@@ -23,6 +23,7 @@ Scored = tuple[list[int], list[torch.Tensor]]
 class ChunkedPolicy(ABC):
     """The scoring part of a `Policy`."""
 
+    name: str
     tokenizer: HFTokenizer
     activations: Activations
     most_rows: int

@@ -33,6 +33,7 @@ from gamedsl.policies.process_memory import peak_memory
 from gamedsl.recipe.methods import default_of, table
 from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.table import Recipe
+from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game
 from gamedsl.tables.numbers import duration
 from gamedsl.training.bundles import Bundles
@@ -44,10 +45,11 @@ from gamedsl.training.loop import env_of, scorer_of
 from gamedsl.training.metrics import PolicyMetrics
 from gamedsl.training.optimizer import trained_parameters
 from gamedsl.training.rollout import play
-from gamedsl.training.rows import row_sampler
+from gamedsl.training.rows import RowSampler, row_sampler
 from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions, writer
+from gamedsl.training.trajectories import Batch, Place
 
 Fact = tuple[str, str]
 """The name of a fact and what is said of it."""
@@ -85,7 +87,7 @@ def dry_run(
     would."""
     with deterministic(recipe.deterministic):
         facts, shown = _dry_run(game, recipe, seating, notify, problems)
-    return _text(facts, shown, recipe, verbose)
+    return _report(facts, shown, recipe, verbose)
 
 
 def _dry_run(
@@ -105,54 +107,84 @@ def _dry_run(
     env = env_of(game, recipe, policy, seating)
     metrics = PolicyMetrics(env, recipe, seating)
     scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
-    seconds, rows = [], row_sampler(game, recipe)
-    called = seating.budget.in_use  # calls cost: few games tell how many a step makes
-    share = min(1.0, _PLAYED / recipe.games) if called else 1.0
-    played = round(recipe.games * share)
-    part = replace(recipe, games=played, group_size=min(recipe.group_size, played))
-    models = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
-    for _ in range(1 if called else 2):  # the first pass also warms up
-        scorer.forget()
-        for one in models:
-            one.end_step()
-        started = time.perf_counter()
-        batch = play(env, Bundles(scorer, metrics.queries), part, 1, seating, rows)
-        seconds.append(time.perf_counter() - started)
+    played = _play_part(env, recipe, seating, scorer, metrics.queries, row_sampler(game, recipe))
+    batch, share = played.batch, played.share
+    queries, places = metrics.queries or batch.queries, metrics.places or batch.places
 
-    trained = _size(policy)
     room = scorer_of(policy, recipe, metrics.known).graph_tokens
-    forward = min(1.0, room * share / max(batch.tokens, 1))  # what the graphs of play spare
-    updates = (recipe.inner_steps * _UPDATE - forward) * _trained_share(models)
-    step = (1 + updates) * seconds[-1] / share
+    step = _step_seconds(played, recipe, policy, room)
     replayed = []
     if recipe.credit in ("difference", "counterfactual"):
         courses, took = Replays(recipe, scorer, seating).estimate(batch, _REPLAYED)
         replayed = _replays(recipe, courses, took, step)
         step += took
+    trained = _size(policy)
     decisions = sum(h.games * len(h.samples) for h in batch.trajectories)
     first = f"the first of {recipe.inner_steps} updates" if recipe.inner_steps > 1 else "the update"
     spared = first if room else ""
-    work = scored(policy, metrics.queries or batch.queries, batch.tokens, kept=True)
+    work = scored(policy, queries, batch.tokens, kept=True)
     facts = [
-        ("game", f"{game.name}, hash {game.hash[:12]}"),
-        *_models(policy),
-        *_format(policy, recipe),
-        *_preset(recipe),
-        ("trained parameters", f"{trained:,}"),
+        *_subject(game, policy, recipe, trained),
         ("a step", f"{recipe.games:,} games, {round(decisions / share):,} decisions"),
-        ("distinct prompts", f"{len(metrics.queries) or len(batch.queries):,} a step"),
+        ("distinct prompts", f"{len(queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
-        *([("warm-up", described(recipe))] if recipe.experts else []),
+        *_warm_up(recipe),
         *_memory(policy, trained, work, spared),
         *_endpoints(recipe, seating, share),
         *replayed,
-        ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
-                 f" on {threads} thread{'s' if threads != 1 else ''}"),
+        _time(recipe, step, threads),
         *_floor(policy, work, step),
-    ]  # fmt: skip
+    ]
+    return facts, _prompts(queries, places)
+
+
+@dataclass(frozen=True)
+class _Played:
+    """The games of a step that were played to measure it: what they gave, the seconds that they
+    took, and their share of the step's games."""
+
+    batch: Batch
+    seconds: float
+    share: float
+
+
+def _play_part(
+    env: Env,
+    recipe: Recipe,
+    seating: SeatAssignment,
+    scorer: Scorer,
+    queries: list[Query],
+    rows: RowSampler | None,
+) -> _Played:
+    """Plays the games of a step twice, and measures the second time: the first also warms up. Where
+    endpoints are called, which costs, a few games are played once."""
+    called = seating.budget.in_use
+    share = min(1.0, _PLAYED / recipe.games) if called else 1.0
+    games = round(recipe.games * share)
+    part = replace(recipe, games=games, group_size=min(recipe.group_size, games))
+    for _ in range(1 if called else 2):
+        scorer.forget()
+        for one in _chunked(scorer.policy):
+            one.end_step()
+        started = time.perf_counter()
+        batch = play(env, Bundles(scorer, queries), part, 1, seating, rows)
+        seconds = time.perf_counter() - started
+    return _Played(batch, seconds, share)
+
+
+def _step_seconds(played: _Played, recipe: Recipe, policy: Policy, room: int) -> float:
+    """Estimates the seconds of a step, play and updates, where the graphs of `room` tokens are kept
+    from play for the first update."""
+    forward = min(1.0, room * played.share / max(played.batch.tokens, 1))
+    updates = (recipe.inner_steps * _UPDATE - forward) * _trained_share(_chunked(policy))
+    return (1 + updates) * played.seconds / played.share
+
+
+def _prompts(queries: Sequence[Query], places: Sequence[Place]) -> list[list[str]]:
+    """Returns the lines of the first prompts, each with its answers, and how many more there
+    are."""
     shown = []
-    queries = metrics.queries or batch.queries
-    for query, place in list(zip(queries, metrics.places or batch.places, strict=True))[:_SHOWN]:
+    for query, place in list(zip(queries, places, strict=True))[:_SHOWN]:
         lines = [f"━━ {place.information_set} ━━"]
         lines += [
             line for role, text in query.messages for line in (f"[{role}]", *text.split("\n"))
@@ -162,7 +194,7 @@ def _dry_run(
         shown.append(lines)
     if len(queries) > _SHOWN:
         shown.append([f"and {len(queries) - _SHOWN} more prompts (gamedsl prompts shows all)"])
-    return facts, shown
+    return shown
 
 
 def _in_words(
@@ -196,33 +228,58 @@ def _in_words(
     work = spoken(written, longest, recipe.games / played)
     valid = sum(one.invalid is None for one in said)
     facts = [
-        ("game", f"{game.name}, hash {game.hash[:12]}"),
-        *_models(policy),
-        *_format(policy, recipe),
-        *_preset(recipe),
-        ("trained parameters", f"{trained:,}"),
+        *_subject(game, policy, recipe, trained),
         *_referees(game, recipe),
         ("a step", f"{recipe.games:,} games in groups of {recipe.group_size:,}"),
         (
             "one group" if played == recipe.group_size else f"{played} games",
             f"{len(said):,} replies, {tokens:,} tokens, {valid:,} valid",
         ),
-        *([("warm-up", described(recipe))] if recipe.experts else []),
+        *_warm_up(recipe),
         *([("context", context.describe())] if context is not None else []),
         *([("keys and values", _rooms(policy, context))] if context is not None else []),
         *_memory(policy, trained, work),
         *redrawn,
         *_endpoints(recipe, seating, played / recipe.games),
-        ("time", f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
-                 f" on {threads} thread{'s' if threads != 1 else ''}"),
+        _time(recipe, step, threads),
         *_floor(policy, work, step),
-    ]  # fmt: skip
+    ]
     shown = []
     for one in said[:_SHOWN]:
         why = "" if one.invalid is None else f" (invalid: {one.invalid.reason})"
         head = f"━━ {one.seat} · {one.step}{why} ━━"
         shown.append([head, *batch.text(one).split("\n")])
     return facts, shown
+
+
+def _subject(game: Game, policy: Policy, recipe: Recipe, trained: int) -> list[Fact]:
+    """Returns the game, and the models with what is trained of them."""
+    return [
+        ("game", f"{game.name}, hash {game.hash[:12]}"),
+        *_models(policy),
+        *_format(policy, recipe),
+        *_preset(recipe),
+        ("trained parameters", f"{trained:,}"),
+    ]
+
+
+def _warm_up(recipe: Recipe) -> list[Fact]:
+    """Returns the players that are imitated before training, if there are some."""
+    return [("warm-up", described(recipe))] if recipe.experts else []
+
+
+def _time(recipe: Recipe, step: float, threads: int) -> Fact:
+    """Returns how long training takes, by the seconds of a step."""
+    return (
+        "time",
+        f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
+        f" on {threads} thread{'s' if threads != 1 else ''}",
+    )
+
+
+def _chunked(policy: Policy) -> list[ChunkedPolicy]:
+    """Returns the models of a policy whose size and passes are known."""
+    return [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
 
 
 def _trained_share(models: Sequence[ChunkedPolicy]) -> float:
@@ -243,7 +300,7 @@ def _rooms(policy: Policy, context: Context) -> str:
     return f"{room}: room for {context.rows:,} rows of {context.most:,} tokens at once"
 
 
-def _replays(recipe: Recipe, courses: int, took: float, rest: float) -> list[tuple[str, str]]:
+def _replays(recipe: Recipe, courses: int, took: float, rest: float) -> list[Fact]:
     """Returns how many other choices a step plays out, and how long that takes beside the `rest`;
     with a warning where it is most of the step."""
     told = f"{courses:,} other choices a step, each on at most {recipe.replays:,} courses of play"
@@ -254,7 +311,7 @@ def _replays(recipe: Recipe, courses: int, took: float, rest: float) -> list[tup
     return found
 
 
-def _models(policy: Policy) -> list[tuple[str, str]]:
+def _models(policy: Policy) -> list[Fact]:
     """Returns each model with its adapters, and how much of it is trained where there are
     several."""
     models = models_of(policy)
@@ -265,17 +322,17 @@ def _models(policy: Policy) -> list[tuple[str, str]]:
     ]  # fmt: skip
 
 
-def _referees(game: Game, recipe: Recipe) -> list[tuple[str, str]]:
+def _referees(game: Game, recipe: Recipe) -> list[Fact]:
     """Returns the referees that are trained."""
     learners = recipe.learners(game.ir)
     found = [role.name for role in game.ir.referees if role.name in learners]
     return [("trained referees", f"{', '.join(found)}, each on its payoff")] if found else []
 
 
-def _format(policy: Policy, recipe: Recipe) -> list[tuple[str, str]]:
+def _format(policy: Policy, recipe: Recipe) -> list[Fact]:
     """Returns the number format of the frozen weights, and whether another one multiplies faster on
     this processor. What is said changes no run: its numbers do not hang on a measurement."""
-    sizes = [one.size for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
+    sizes = [one.size for one in _chunked(policy)]
     formats = ", ".join(dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in sizes))
     if recipe.quantize != "none":
         return [("frozen weights", f"{recipe.quantize}, dequantised to {formats} in each pass")]
@@ -295,7 +352,7 @@ def _format(policy: Policy, recipe: Recipe) -> list[tuple[str, str]]:
     return [("frozen weights", f"{formats}; {told}: {advice}")]
 
 
-def _preset(recipe: Recipe) -> list[tuple[str, str]]:
+def _preset(recipe: Recipe) -> list[Fact]:
     """Returns the settings that a preset stands for, as the run has them."""
     if recipe.preset is None:
         return []
@@ -309,7 +366,7 @@ def _size(policy: Policy) -> int:
     return sum(parameter.numel() for parameter in policy.parameters())
 
 
-def _endpoints(recipe: Recipe, seating: SeatAssignment, steps: float) -> list[tuple[str, str]]:
+def _endpoints(recipe: Recipe, seating: SeatAssignment, steps: float) -> list[Fact]:
     """Returns the calls that endpoints would get, by those that they got in so many steps, and the
     budget of the run."""
     if not seating.budget.in_use:
@@ -322,12 +379,12 @@ def _endpoints(recipe: Recipe, seating: SeatAssignment, steps: float) -> list[tu
     return [("endpoints", f"{told}, {tokens} tokens")]
 
 
-def _text(facts: list[Fact], shown: list[list[str]], recipe: Recipe, verbose: bool) -> str:
+def _report(facts: list[Fact], shown: list[list[str]], recipe: Recipe, verbose: bool) -> str:
     """Returns the facts, those that decide first, then prompts or replies, then settings."""
     facts = sorted(facts, key=lambda fact: fact[0] not in _FIRST)
     width = max(len(name) for name, _ in facts)
     lines = [f"{name:<{width}}  {value}" for name, value in facts]
-    settings = recipe.as_dict() if verbose else _own(recipe)
+    settings = recipe.as_dict() if verbose else _changed_settings(recipe)
     for part in shown if verbose else shown[:1]:
         most = len(part) if verbose else _LINES
         lines += ["", *part[:most]]
@@ -339,7 +396,7 @@ def _text(facts: list[Fact], shown: list[list[str]], recipe: Recipe, verbose: bo
     return "\n".join([*lines, "", f"nothing was trained{more}"])
 
 
-def _own(recipe: Recipe) -> dict[str, Any]:
+def _changed_settings(recipe: Recipe) -> dict[str, Any]:
     """Returns the settings that are not as they are by default, by their names with dots."""
     deciding = recipe.method, recipe.preset
     given, own = recipe.as_dict(), {}
@@ -394,11 +451,11 @@ def spoken(written: Sequence[Generated], longest: int, games: float) -> Work:
     return Work(whole, drawn, read=whole, kept=min(whole, round(longest * len(written) * games)))
 
 
-def _memory(policy: Policy, trained: int, work: Work, spared: str = "") -> list[tuple[str, str]]:
+def _memory(policy: Policy, trained: int, work: Work, spared: str = "") -> list[Fact]:
     """Returns the memory of the device, and its part while a pass goes forward and backward.
     `spared`: the updates for which the graphs of play are kept, in words; empty: for none."""
-    told: list[tuple[str, str]] = []
-    chunked = [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
+    told: list[Fact] = []
+    chunked = _chunked(policy)
     for one in chunked:
         name = f"{one.name}: " if len(chunked) > 1 else ""
         told.append(("a pass", name + one.activations.describe()))
@@ -433,15 +490,14 @@ def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:
     )  # fmt: skip
 
 
-def _floor(policy: Policy, work: Work, expected: float) -> list[tuple[str, str]]:
+def _floor(policy: Policy, work: Work, expected: float) -> list[Fact]:
     """Returns what the step's multiplications take at the rate that is measured here, beside the
     time that is expected."""
     seconds = flop = 0.0
-    for one in models_of(policy):
-        if isinstance(one, ChunkedPolicy):
-            here = one.size
-            flop += (mine := here.step_flop(work.tokens, work.rows) + here.read_flop(work.read, 0))
-            seconds += mine / measured_rate(here.dtype, here.device, here.hidden)
+    for one in _chunked(policy):
+        here = one.size
+        flop += (mine := here.step_flop(work.tokens, work.rows) + here.read_flop(work.read, 0))
+        seconds += mine / measured_rate(here.dtype, here.device, here.hidden)
     if not seconds:
         return []
     told = f"{seconds:.2g} s a step: {flop / 1e9:,.0f} GFLOP at {flop / seconds / 1e9:,.0f} GFLOP/s"
