@@ -80,18 +80,20 @@ class HFPolicy(ChunkedPolicy):
         """Load `model` (see `models.load`) and create `adapters` from `seed`.
 
         lora: the shape of all adapters; `shapes` have a rank and an alpha for some of them.
-        device: CUDA if there is one, else the CPU. dtype of the base weights: float32 on the
-        CPU, bfloat16 on CUDA. max_tokens: distinct tokens of one pass; None: by what they keep,
-        PASS_TOKENS or more. recompute: keep only
-        the adapted layers' inputs for the backward pass, or (auto) where a pass needs it.
-        trunk_tokens: prefixes whose trunk
-        output is kept (hidden size * bytes of dtype each); None are those that half a GiB holds,
-        0 runs the whole model every time.
+        device: CUDA if there is one, else the CPU.
+        dtype: of the base weights; None is float32 on the CPU, bfloat16 on CUDA.
+        max_tokens: distinct tokens of one pass; None is by what they keep, PASS_TOKENS or more.
+        recompute: keep only the adapted layers' inputs for the backward pass; auto: where a pass
+        needs it.
+        trunk_tokens: prefixes whose trunk output is kept (hidden size * bytes of dtype each); None
+        are those that half a GiB holds, 0 runs the whole model every time.
         trunk_lasts: keep them beyond `end_step`.
         kv_bytes: keys and values kept from reply to reply; while replies are drawn, as much again.
         None is a share of the memory that is free (see `kv_room`), with `models` that share it.
         share_weights: processes that each keep a part of the base weights (see `sharding`); no
-        trunk is kept then. quantize: how the base weights of the decoder's linear layers are kept.
+        trunk is kept then.
+        quantize: how the base weights of the decoder's linear layers are kept.
+
         Raises ModelError, and ImportError where the library that quantises is missing.
         """
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
@@ -110,12 +112,7 @@ class HFPolicy(ChunkedPolicy):
             self._adapters.add(name, (shapes or {}).get(name))
         self.lockstep: Lockstep | None = None
         if share_weights is not None:
-            trunk_tokens = 0
-            self._network.move_head(self.device)
-            shard(self._network.decoder, self._network.layers, self.parameters(), self.device)
-            self._network.model.to(self.device)
-            self.lockstep = Lockstep(share_weights, self._empty_pass)
-            self._network.before_pass = self.lockstep.passing
+            trunk_tokens, self.lockstep = 0, self._shard(share_weights)
         if trunk_tokens is None:
             trunk_tokens = trunk_room(int(self._network.config.hidden_size), self._network.dtype)
         self.activations = self._activations_of(dtype, max_tokens, recompute)
@@ -138,6 +135,17 @@ class HFPolicy(ChunkedPolicy):
             can_pack=lambda: self.packing == "packed",
             trunk=self._trunk,
         )
+
+    def _shard(self, group: ProcessGroup) -> Lockstep:
+        """Shares the base weights out among the processes of a group, whose passes then go in
+        lockstep."""
+        network = self._network
+        network.move_head(self.device)
+        shard(network.decoder, network.layers, self.parameters(), self.device)
+        network.model.to(self.device)
+        lockstep = Lockstep(group, self._empty_pass)
+        network.before_pass = lockstep.passing
+        return lockstep
 
     def _activations_of(
         self, dtype: torch.dtype, pass_tokens: int | None, recompute: Recompute
