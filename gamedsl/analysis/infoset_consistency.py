@@ -57,7 +57,7 @@ def check_consistency(sample: HistorySample, problems: Problems) -> Iterator[Pro
         f"but {leak.what}: {leak.shown[0]} / {leak.shown[1]}",
     )
     step = next(step for step in sample.ir.steps if step.id == leak.ask.step)
-    about = [d for d in found if not d.witness and _names(d, leak.ask.seat)]
+    about = [d for d in found if not d.witness and _is_about(d, leak.ask.seat)]
     at_step = [d for d in about if any(note.span == step.span for note in d.notes)]
     if at_step or len(about) == 1:
         problem = (at_step or about)[0]
@@ -77,12 +77,12 @@ def _leak(sample: HistorySample, found: list[Diagnostic]) -> Leak | None:
     first: Leak | None = None
     for leak in chain(_leaks(sample), _passed_over(sample) if found else ()):
         first = first or leak
-        if not found or any(_names(problem, leak.ask.seat) for problem in found):
+        if not found or any(_is_about(problem, leak.ask.seat) for problem in found):
             return leak
     return first
 
 
-def _names(problem: Diagnostic, seat: str) -> bool:
+def _is_about(problem: Diagnostic, seat: str) -> bool:
     """Returns whether a report of a leak is about a seat."""
     return f"`{seat}`" in problem.message or problem.message.startswith("all ")
 

@@ -152,7 +152,7 @@ def facts(test: ast.Node, holds: bool, typed: ir.Expr | None) -> Facts:
     return frozenset()
 
 
-def _applied(test: ast.Operator, typed: ir.Expr | None) -> tuple[ir.Expr, ...]:
+def _typed_operands(test: ast.Operator, typed: ir.Expr | None) -> tuple[ir.Expr, ...]:
     """Returns the typed operands of a test inside an expression; empty where it has another form
     there."""
     for part in () if typed is None else ir.walk(typed):
@@ -163,7 +163,7 @@ def _applied(test: ast.Operator, typed: ir.Expr | None) -> tuple[ir.Expr, ...]:
 
 def _equal(test: ast.Operator, typed: ir.Expr | None) -> Facts:
     """Returns what the equality of two values proves: each is of a type of the other."""
-    sides = _applied(test, typed)
+    sides = _typed_operands(test, typed)
     if len(sides) != 2:
         return frozenset()
     found = set[Fact]()
@@ -177,7 +177,7 @@ def _equal(test: ast.Operator, typed: ir.Expr | None) -> Facts:
 def _member(test: ast.Operator, typed: ir.Expr | None, holds: bool) -> Facts:
     """Returns what membership in a collection proves of a value; or, where all values of a type
     are in it, what it proves that the value is not there."""
-    name, sides = key(test.operands[0]), _applied(test, typed)
+    name, sides = key(test.operands[0]), _typed_operands(test, typed)
     if not name or len(sides) != 2:
         return frozenset()
     value, collection = sides

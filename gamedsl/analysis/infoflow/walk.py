@@ -101,10 +101,12 @@ class Walk:
         """Walks through a step. Returns the context after it, in which the questions count that it
         settles (see `gamedsl.analysis.infoflow.cases`)."""
         settled = self._visibilities.cases.settled_by.get(step.id, frozenset())
-        after = self._through(step, here, settled)
+        after = self._dispatch(step, here, settled)
         return after.in_scope(after.scope.with_settled(settled)) if settled else after
 
-    def _through(self, step: Step, here: Context, settled: frozenset[int]) -> Context:
+    def _dispatch(self, step: Step, here: Context, settled: frozenset[int]) -> Context:
+        """Walks through a step by its kind. Returns the context after it, in which the questions
+        that it settles do not count yet."""
         later = self._visibilities.table.readers(self._future.after(step))
         here = here._replace(later=later & here.scope.possible)
         after = here.in_scope(here.scope.without(self._written_in(step)))
