@@ -94,7 +94,7 @@ class Replays:
     def __init__(self, recipe: Recipe, scorer: Scorer, seating: SeatAssignment) -> None:
         self._scorer, self._seating = scorer, seating
         self._seed, self._most = recipe.seed, recipe.replays
-        self._held = recipe.credit == "difference"
+        self._is_difference = recipe.credit == "difference"
 
     def advantages(self, batch: Batch, samples: Sequence[tuple[int, Sample]]) -> list[float]:
         """Returns the advantage of each of the `samples`, which come with the numbers of their
@@ -127,7 +127,7 @@ class Replays:
             key = self._key(number, sample)
             if key not in courses:
                 trajectory = batch.trajectories[number]
-                script = _script(batch, trajectory) if self._held else {}
+                script = _script(batch, trajectory) if self._is_difference else {}
                 courses[key] = list(_alternatives(batch, sample, script, batch.lineup(trajectory)))
         return courses
 
@@ -136,10 +136,10 @@ class Replays:
         assert sample.point is not None
         episode, moves = sample.point
         others = tuple((seat, str(move)) for seat, move in moves.items() if seat != sample.seat)
-        return (number if self._held else None, id(episode), sample.seat, others)
+        return (number if self._is_difference else None, id(episode), sample.seat, others)
 
     def _advantage(self, batch: Batch, sample: Sample, courses: Sequence[_Course]) -> float:
-        if self._held:
+        if self._is_difference:
             q_A = np.array([course.mean_S().mean() for course in courses])
         else:
             own = batch.trajectories[0].episode.env.ir.seats.index(sample.seat)
@@ -235,7 +235,7 @@ class Redraws:
 
     def __init__(self, recipe: Recipe, engine: Sessions, seating: SeatAssignment) -> None:
         self._recipe, self._engine, self._seating = recipe, engine, seating
-        self._held = recipe.credit == "difference"
+        self._is_difference = recipe.credit == "difference"
 
     def advantages(self, batch: Batch, samples: Sequence[tuple[int, Sample]]) -> list[float]:
         """Returns the advantage of each of the `samples`, which come with the numbers of their
@@ -265,7 +265,7 @@ class Redraws:
         assert sample.point is not None
         episode, moves = sample.point
         own = (sample.seat, sample.step, sample.occurrence, sample.attempt)
-        if self._held:
+        if self._is_difference:
             later = (sample.step, sample.occurrence)
             again = {key for key in trajectory.moves if key[0] == sample.seat and key[1:3] == later}
             script = {k: v for k, v in trajectory.moves.items() if k not in again | {own}}
@@ -289,7 +289,7 @@ class Redraws:
         if sample.invalid is not None:
             cost = episode.env.cost_of(sample.seat)
             return None if cost is None else Fraction(cost)
-        if not self._held or sample.seat not in episode.rewards:
+        if not self._is_difference or sample.seat not in episode.rewards:
             reward = episode.earnings.get(sample.seat)
             return None if reward is None else Fraction(reward) - sample.paid
         earned = [Fraction(one) for one in episode.rewards.values() if one is not None]

@@ -242,7 +242,7 @@ class Critic:
     def advantages(self, batch: Batch, earned: Sequence[Earned]) -> list[float]:
         """Returns the advantages of a step's samples by the values as they are, and then fits the
         values to the step."""
-        seen = self._seen(batch, earned)
+        seen = self._observations(batch, earned)
         value = self._predict(earned, seen)
         found = generalised(earned, value, self._recipe.critic.gae_lambda)
         self.record = _errors(earned, value)
@@ -290,7 +290,7 @@ class Critic:
             found |= dict.fromkeys(mine, mean)
         return [found[at] for at in range(len(seen))]
 
-    def _seen(self, batch: Batch, earned: Sequence[Earned]) -> list[Observation]:
+    def _observations(self, batch: Batch, earned: Sequence[Earned]) -> list[Observation]:
         """Returns what the values are functions of at each sample."""
         states: dict[int, str] = {}
         found = []

@@ -135,7 +135,7 @@ def train(
             return Outcome(0, finished=False)
         try:
             with progress.telling(notify):
-                outcome = _steps(training, notify, conclude, stop)
+                outcome = _train_steps(training, notify, conclude, stop)
         except (BudgetSpent, Interrupted) as ended:
             step = training.fall_back()
             write_adapters(run, policy)
@@ -147,7 +147,7 @@ def train(
     return outcome
 
 
-def _steps(
+def _train_steps(
     at: Training, notify: Callable[[Record], None], conclude: Conclude, stop: Interrupt
 ) -> Outcome:
     """Takes all steps that are left, and ends the run. Raises BudgetSpent and Interrupted, in a

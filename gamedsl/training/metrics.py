@@ -47,9 +47,9 @@ class PolicyMetrics:
 
     def __init__(self, env: Env, recipe: Recipe, seating: SeatAssignment | None = None) -> None:
         seating = seating or SeatAssignment(env.ir, recipe)
-        met = measured_sets(env, recipe)
-        self.known = met is not None
-        asked = [d for d, _ in (met or {}).values() if d.role not in seating.players]
+        info_sets = measured_sets(env, recipe)
+        self.known = info_sets is not None
+        asked = [d for d, _ in (info_sets or {}).values() if d.role not in seating.players]
         self.queries: list[Query] = [query_of(d, seating.adapter(d.role)) for d in asked]
         self.places: list[Place] = [place_of(d) for d in asked]
         self.learned = [
@@ -57,13 +57,13 @@ class PolicyMetrics:
             for d, query in zip(asked, self.queries, strict=True)
             if d.role in seating.learners
         ]
-        self._held = {
+        self._player_odds = {
             key: (place_of(d), seating.odds(seating.players[d.role], d, episode))
-            for key, (d, episode) in (met or {}).items()
+            for key, (d, episode) in (info_sets or {}).items()
             if d.role in seating.players
         }
         """The odds of players' moves by information set; None where they are not known."""
-        self.odds_known = all(row_A is not None for _, row_A in self._held.values())
+        self.odds_known = all(row_A is not None for _, row_A in self._player_odds.values())
         """Whether the odds of everybody's moves are known, if all decisions are."""
         all_learn = len(seating.learners) == len(env.ir.roles)
         self._flows = all_learn and recipe.curriculum.rows is None
@@ -120,7 +120,9 @@ class PolicyMetrics:
         known = self.tree is not None and all(
             is_complete(self.tree, policy_of(one)) for one in own if "policy" in one
         )
-        whole = len(self.places) + len(self._held) <= MANY_PLACES  # a record has all of the policy
+        whole = (
+            len(self.places) + len(self._player_odds) <= MANY_PLACES
+        )  # a record has all of the policy
         gains = self._gains if known and whole else None
         self._watch = ExtinctionMonitor(self._extinct, self._ranges, gains, self._learners)
         for record in own:
@@ -170,7 +172,7 @@ class PolicyMetrics:
         for query, place in zip(*asked, strict=True):
             pi[place].append(scorer.probabilities(query))
         rows = [(place, np.mean(rows, axis=0)) for place, rows in pi.items()]
-        rows += [(place, row_A) for place, row_A in self._held.values() if row_A is not None]
+        rows += [(place, row_A) for place, row_A in self._player_odds.values() if row_A is not None]
         return {
             place.information_set: {
                 "role": place.role,
@@ -184,7 +186,9 @@ class PolicyMetrics:
     @property
     def players(self) -> dict[str, dict[str, float]]:
         """The odds of players: information set -> action -> odds, where they are known."""
-        known = ((p, row_A.tolist()) for p, row_A in self._held.values() if row_A is not None)
+        known = (
+            (p, row_A.tolist()) for p, row_A in self._player_odds.values() if row_A is not None
+        )
         return {p.information_set: dict(zip(p.legal, row, strict=True)) for p, row in known}
 
     def exploitability(self, shown: PolicyRows) -> float | None:

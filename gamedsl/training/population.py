@@ -50,8 +50,8 @@ class Arena:
     ) -> None:  # fmt: skip
         self._env, self._recipe, self._seating, self._scorer = env, recipe, seating, scorer
         self.tree, self.members = tree, members
-        met = (measured_sets(env, recipe) if tree is not None else None) or {}
-        self._met: list[tuple[Decision, Episode]] = list(met.values())
+        info_sets = (measured_sets(env, recipe) if tree is not None else None) or {}
+        self._decisions: list[tuple[Decision, Episode]] = list(info_sets.values())
         self._rows = [self.rows([member.player] * len(seating.sides)) for member in members]
         self._known: dict[tuple[int, ...], list[tuple[float, float]]] = {}
 
@@ -64,7 +64,7 @@ class Arena:
             for seat in side
         }
         found: Rows = {}
-        for decision, episode in self._met:
+        for decision, episode in self._decisions:
             player = holders.get(decision.seat)
             if player is None:  # a role that is held as it is plays so in every snapshot
                 player = self._seating.players.get(decision.role, players[0])
