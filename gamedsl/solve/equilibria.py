@@ -87,7 +87,7 @@ def _search(tree: Tree, utility: Utility) -> PureEquilibria:
         strict = all(row.count(got[i]) == 1 for i, row in enumerate(rivals)) if table else None
         profile = dict(zip(keys, names, strict=True))
         worth = dict(zip(tree.seats, got, strict=True))
-        found.append(Equilibrium(profile, worth, strict, (), _text(tree, profile)))
+        found.append(Equilibrium(profile, worth, strict, (), _outcome_text(tree, profile)))
     note = f"all {len(values):,} pure profiles were tried"
     return PureEquilibria(tuple(_named(tree, e, found, utility) for e in found), note)
 
@@ -130,7 +130,7 @@ def _others(tree: Tree, names: tuple[str, ...], seat: int) -> tuple[str, ...]:
     return tuple(name for name, owner in zip(names, tree.owner, strict=True) if owner != seat)
 
 
-def _text(tree: Tree, profile: dict[str, str]) -> str:
+def _outcome_text(tree: Tree, profile: dict[str, str]) -> str:
     node, visited = 0, {}
     while tree.info[node] >= 0:
         info = tree.info_sets[tree.info[node]]

@@ -168,7 +168,7 @@ class _Growth:
         position_C = moves.following_E[move_C]
         known_CN, sequence_CN = layer.known_HN[from_C], layer.sequence_HN[from_C]
         for seat in range(len(self.graph.seats)):
-            first_H = self._ask(layer, seat)
+            first_H = self._first_sequences(layer, seat)
             option_C = moves.option_EN[move_C, seat]
             chose_C = option_C != NOWHERE
             sequence_CN[chose_C, seat] = (first_H[from_C] + option_C)[chose_C]
@@ -178,7 +178,7 @@ class _Growth:
         chance_C = layer.chance_H[from_C] * moves.odds_E[move_C]
         return _Layer(position_C, chance_C, known_CN, sequence_CN)
 
-    def _ask(self, layer: _Layer, seat: int) -> Array:
+    def _first_sequences(self, layer: _Layer, seat: int) -> Array:
         """The first sequence (H,) of the information set that a seat is in; new ones are numbered.
         0 where it has no choice."""
         ask_H = self.moves.ask_PN[layer.position_H, seat].astype(np.int64)
