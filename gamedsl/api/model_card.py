@@ -65,12 +65,12 @@ def write_card(folder: Path, out: Path) -> list[Path]:
     written = [*_copies(saved, out / MODEL), *_plays(saved, run, out / PLAYS)]
     drawn = _portrait(run)
     if drawn:
-        written.append(_text(out / MODEL / "portrait.svg", drawn))
+        written.append(_write(out / MODEL / "portrait.svg", drawn))
     page = write_report(folder)
-    written.append(_bytes(out / MODEL / "report.html", page))
+    written.append(_copy(out / MODEL / "report.html", page))
     adapters = sorted(saved.adapters())
     card = _card(run, adapters, portrait=bool(drawn), plays=bool(saved.transcripts()))
-    return [_text(out / MODEL / "README.md", card), *written]
+    return [_write(out / MODEL / "README.md", card), *written]
 
 
 def upload(out: Path, name: str, *, private: bool = False) -> list[str]:
@@ -140,9 +140,9 @@ def _copies(saved: SavedRun, to: Path) -> Iterator[Path]:
     names = ("adapters", "game")
     for path in sorted(path for name in names for path in (saved.path / name).rglob("*")):
         if path.is_file():
-            yield _bytes(to / path.relative_to(saved.path), path, below=saved.path)
+            yield _copy(to / path.relative_to(saved.path), path, below=saved.path)
     for name in (RECIPE, METRICS):
-        yield _bytes(to / name, saved.path / name, below=saved.path)
+        yield _copy(to / name, saved.path / name, below=saved.path)
 
 
 def _plays(saved: SavedRun, run: RunData, to: Path) -> Iterator[Path]:
@@ -154,13 +154,13 @@ def _plays(saved: SavedRun, run: RunData, to: Path) -> Iterator[Path]:
     ]
     if not rows:
         return
-    yield _text(to / "plays.jsonl", "\n".join(rows) + "\n")
+    yield _write(to / "plays.jsonl", "\n".join(rows) + "\n")
     head = {
         "tags": ["gamedsl", run.info["game"]],
         "configs": [{"config_name": "default", "data_files": "plays.jsonl"}],
     }
     text = PLAYS_CARD.format(game=run.info["game"], records=f"{len(rows):,}")
-    yield _text(to / "README.md", _front(head) + text)
+    yield _write(to / "README.md", _front(head) + text)
 
 
 def _row(step: int, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -239,11 +239,11 @@ def _front(head: Mapping[str, Any]) -> str:
     return f"---\n{yaml.safe_dump(dict(head), sort_keys=False, allow_unicode=True)}---\n\n"
 
 
-def _text(path: Path, text: str) -> Path:
+def _write(path: Path, text: str) -> Path:
     writer.write_text(path, text)
     return path
 
 
-def _bytes(path: Path, source: Path, below: Path | None = None) -> Path:
+def _copy(path: Path, source: Path, below: Path | None = None) -> Path:
     writer.write_bytes(path, read_bytes(source, limit=MANY_BYTES, below=below))
     return path

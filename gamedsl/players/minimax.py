@@ -90,7 +90,7 @@ class AlphaBeta:
         for option in range(max(state.counts)):
             low = best - TIED  # what is as good as the best is to be known exactly
             window = (low, inf) if sign > 0 else (-inf, -low)
-            value = sign * self._value(take(state, option), depth - 1, *window)
+            value = sign * self._alpha_beta(take(state, option), depth - 1, *window)
             best = max(best, value)
             values.append(value)
         return shared_by_best(values, TIED)
@@ -99,18 +99,19 @@ class AlphaBeta:
         """1 where the first seat moves, -1 where the other does."""
         return 1 if state.asked[mover(state)] == self._seats[0] else -1
 
-    def _value(self, state: State, depth: int, low: float, high: float) -> float:
-        """Exact between low and high; else at most, or at least, what is returned."""
+    def _alpha_beta(self, state: State, depth: int, low: float, high: float) -> float:
+        """Returns the value of a state to the first seat, by alpha-beta search: exact between low
+        and high, else an upper bound at low or below, or a lower bound at high or above."""
         if state.kind == "end":
             return float(state.payoffs[self._seats[0]]) - self._even
         if state.kind == "chance":
             return sum(
-                float(outcome.probability) * self._value(take(state, i), depth, -inf, inf)
+                float(outcome.probability) * self._alpha_beta(take(state, i), depth, -inf, inf)
                 for i, outcome in enumerate(state.outcomes)
             )
         count = max(state.counts)
         if count == 1:
-            return self._value(take(state, 0), depth, low, high)
+            return self._alpha_beta(take(state, 0), depth, low, high)
         if not depth:
             return 0.0
         from gamedsl.runtime.positions import position
@@ -139,7 +140,7 @@ class AlphaBeta:
             low, high = -high, -low
         for option in range(count):
             window = (low, high) if sign > 0 else (-high, -low)
-            best = max(best, sign * self._value(take(state, option), depth - 1, *window))
+            best = max(best, sign * self._alpha_beta(take(state, option), depth - 1, *window))
             low = max(low, best)
             if low >= high:
                 break

@@ -83,11 +83,11 @@ class _Painter:
             self._link(link)
         for node in nodes:
             self._node(node)
-        self._names(nodes)
+        self._draw_names(nodes)
         edges = [box for _, box in canvas.labels]
         bottom = max([box.bottom for box in edges] + [self._shape.bottom + MARK])
         right = max([box.right for box in edges] + [self._shape.right + MARK])
-        self._key(bottom + 26, right + MARGIN)
+        self._draw_legend(bottom + 26, right + MARGIN)
         return canvas
 
     # edges
@@ -192,7 +192,7 @@ class _Painter:
 
     # names
 
-    def _names(self, nodes: Sequence[DrawnNode]) -> None:
+    def _draw_names(self, nodes: Sequence[DrawnNode]) -> None:
         """Name each information set once, and what chance draws."""
         members: dict[int, list[DrawnNode]] = {}
         chance = [node for node in nodes if node.kind == "chance"]
@@ -250,7 +250,7 @@ class _Painter:
         best = min(places, key=cost)
         self._canvas.write(best.x, best.y, name, style, best.anchor)
 
-    def _key(self, y: float, right: float) -> None:
+    def _draw_legend(self, y: float, right: float) -> None:
         """Draws the legend of the marks below the tree."""
         canvas, seats = self._canvas, self._drawn.seats
         entries: list[tuple[str, int]] = [(seat, number) for number, seat in enumerate(seats)]
