@@ -58,9 +58,10 @@ def load_player(argument: str, *, seed: int) -> Player:
 def _open_python_file(request: PlayerRequest) -> Player:
     if not request.allow_code:
         raise PlayerError(
-            f"`module:{request.argument}` would run a Python file, which no file and no recipe may ask for",
-            "name it to `gamedsl eval` or `gamedsl play`; a warm-up can imitate the transcripts that"
-            " `eval` writes (`file:`)"
+            f"`module:{request.argument}` would run a Python file, which no file and no recipe may"
+            " ask for",
+            "name it to `gamedsl eval` or `gamedsl play`; a warm-up can imitate the transcripts"
+            " that `eval` writes (`file:`)"
             if request.from_file
             else "name it on the command line, or open it from Python with `allow_code=True`",
         )
