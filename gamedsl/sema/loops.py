@@ -22,7 +22,7 @@ from gamedsl.sema.chance import values_of
 from gamedsl.sema.decisions import read_actors
 from gamedsl.sema.narrow import unchanged, without
 from gamedsl.sema.scope import LoopName, Namespace, ParamName, report_taken
-from gamedsl.sema.step_context import StepContext, WrittenStep
+from gamedsl.sema.step_context import StepContext, WrittenStep, names_written
 from gamedsl.sema.types import part_of
 
 MAX_PASSES = 100_000
@@ -30,9 +30,6 @@ MAX_PASSES = 100_000
 
 LOOP_KEYS = ("repeat", "each", "count", "until", "while", "at_most")
 """The keys of a step that belong to its loop; what is left is the body, if it has no `turns`."""
-
-_BINDING = ("choose", "say", "draw", "deal", "as", "gives")
-"""The keys of a step that name what it binds."""
 
 _CYCLE = re.compile(r"cycle\((.+)\)\Z", re.DOTALL)
 _ITEM = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)\s+in\s+(.+)\Z", re.DOTALL)
@@ -98,7 +95,7 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
     if stays is not None:
         in_turn = each is not None and order.name is None
         outside = replace(context, acting=None) if in_turn else context
-        context.names.inside.update(_bound_inside(step.item))
+        context.names.inside.update(names_written(step.item, options=True))
         condition, learned = outside.condition(stays.value)
         context.names.inside.clear()
         facts |= learned
@@ -126,21 +123,6 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
             condition=condition,
         ),
     )  # fmt: skip
-
-
-def _bound_inside(item: Mapping) -> Iterator[tuple[str, Span]]:
-    """Yields the names that the steps of a loop bind, and the options that they list."""
-    for entry in item:
-        value = entry.value
-        if entry.key.text in _BINDING and isinstance(value, Scalar):
-            yield value.text, value.span
-        elif entry.key.text == "from" and isinstance(value, Sequence | Mapping):
-            options = [e.key for e in value] if isinstance(value, Mapping) else list(value)
-            yield from ((node.text, node.span) for node in options if isinstance(node, Scalar))
-        elif entry.key.text == "turns" and isinstance(value, Sequence):
-            for inner in value:
-                if isinstance(inner, Mapping):
-                    yield from _bound_inside(inner)
 
 
 def _read_until(

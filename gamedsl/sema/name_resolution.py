@@ -390,7 +390,18 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
     if name in context.names.later:
         why, help = "not known yet", f"params are worked out in order: move `{name}` up"
         notes = (Note(context.names.later[name], "declared here"),)
-    cause = f"name {name}"
+    cause, message = f"name {name}", f"unknown name `{name}`"
+    later = context.names.coming.get(name)
+    if later is not None and name not in context.names.inside:
+        why, notes = "not bound yet", (Note(later, "bound here"),)
+        message = f"`{name}` is bound by a later step, at line {later.line}"
+        help = "move that step above the one that reads it"
+        if later.line == node.span.line:
+            message, help = f"`{name}` is read before its step binds it", "leave it out here"
+        help += (
+            "; what an earlier pass of a loop bound is kept in `state`: "
+            f"`do: last_{name} = {name}` behind the step"
+        )
     if name in context.names.inside:
         why, help = "not bound before the loop", UNTIL
         notes = (Note(context.names.inside[name], "bound in its passes"),)
@@ -400,7 +411,7 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         help = _qualified(context, name, "compare it with a variable, such as `move == …`")
     context.problems.add(
         "GD0301",
-        f"unknown name `{name}`",
+        message,
         node.span,
         why=why,
         help=help or _declaration_place(context, name),

@@ -206,6 +206,8 @@ class Namespace:
     inside: dict[str, Span] = field(default_factory=dict)
     """What the steps of a loop bind, and its options, while its `while` is read, which is tested
     before them."""
+    coming: dict[str, Span] = field(default_factory=dict)
+    """What steps bind, while the steps are read: a step reads what those before it bind."""
     switched_off: set[str] = field(default_factory=set)
     """The words of what the game is without: what params switch off, and actions that no step
     offers."""

@@ -16,7 +16,7 @@ from typing import Any
 
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.spans import Span
-from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Sequence
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.game import GameIR, Let
 from gamedsl.ir.program import Step, walk_steps, written_variables
@@ -36,6 +36,10 @@ MAX_USED_TEXT = 1 << 21
 
 _READING = 1000
 """Characters as which the work counts that each use takes, however short the file."""
+
+
+_BINDING = ("choose", "say", "draw", "deal", "as", "gives")
+"""The keys of a step that name what it binds."""
 
 
 @dataclass
@@ -190,6 +194,18 @@ class StepContext:
                     context = replace(context, facts=kept)
         return tuple(found)
 
+    def read_turns(self, turns: Node | None) -> tuple[Step, ...]:
+        """Reads all steps of a file; while it does, the names that steps further down bind are
+        known to be coming."""
+        if turns is None:
+            return ()
+        around = dict(self.names.coming)
+        self.names.coming.update(dict(reversed([*names_written(turns)])))
+        steps = self.read_steps(turns)
+        self.names.coming.clear()
+        self.names.coming.update(around)
+        return steps
+
     def expression(self, node: Node, expected: Type | None = None) -> ir.Expr | None:
         """Types an expression of a step; None (and a diagnostic) if it is wrong."""
         tree = syntax(node, self.problems)
@@ -214,3 +230,20 @@ class StepContext:
         typed = self.check(node, BOOL, "a condition", me=me)
         tree = syntax(node, self.problems) if typed is not None else None
         return typed, facts(tree, True, typed) if tree is not None else frozenset()
+
+
+def names_written(step: Node, *, options: bool = False) -> Iterator[tuple[str, Span]]:
+    """Yields the names that a step, or a list of steps, binds as it is written, with their places;
+    `options` says that the options which it lists are wanted too."""
+    if isinstance(step, Sequence):
+        for item in step:
+            yield from names_written(item, options=options)
+    for entry in step if isinstance(step, Mapping) else ():
+        value = entry.value
+        if entry.key.text in _BINDING and isinstance(value, Scalar):
+            yield value.text, value.span
+        elif options and entry.key.text == "from" and isinstance(value, Sequence | Mapping):
+            listed = [e.key for e in value] if isinstance(value, Mapping) else list(value)
+            yield from ((node.text, node.span) for node in listed if isinstance(node, Scalar))
+        elif entry.key.text == "turns":
+            yield from names_written(value, options=options)

@@ -60,7 +60,7 @@ def read_program(context: StepContext, root: Mapping) -> tuple[Step, ...]:
     protocol = root.get("protocol")
     if protocol is not None:
         return use_file(context, protocol)
-    return context.read_steps(root.get("turns"))
+    return context.read_turns(root.get("turns"))
 
 
 def read_step(context: StepContext, item: Mapping) -> tuple[Step, ...]:

@@ -100,7 +100,7 @@ def _protocol_steps(context: StepContext, node: Node, document: Document) -> tup
             assert isinstance(section, Mapping)
             actions = DeclaredActions(section, names, context.problems)
             inner = replace(inner, declared_actions=actions)
-        steps = inner.read_steps(root.get("turns"))
+        steps = inner.read_turns(root.get("turns"))
     section = root.get("params")
     own = {e.key.text for e in section} if isinstance(section, Mapping) else set()
     _export_lets(context, names.declared, document.name, own)
