@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
@@ -392,6 +392,7 @@ class Typer:
         elif isinstance(other.type, Set) and isinstance(then.type, List):
             then = self.under(node.test, test, True, node.then, other.type)
             then = self.fitted(then, other.type)
+        then, other = self.with_empty_lists((node.then, node.other), (then, other))
         type = join(then.type, other.type)
         if type is None:
             worth, others = value_of(then), value_of(other)
@@ -412,6 +413,19 @@ class Typer:
             )
             return never(node)
         return ir.If(type, node.span, test, then, other)
+
+    def with_empty_lists(
+        self, nodes: Sequence[ast.Node], typed: Sequence[ir.Expr]
+    ) -> tuple[ir.Expr, ...]:
+        """Returns expressions that are to have one type. Where they have none, those that are the
+        empty list are of the type of the first that is not."""
+        model = next((t for n, t in zip(nodes, typed, strict=True) if not _is_empty(n)), None)
+        if model is None or isinstance(model.type, Never) or _have_one_type(typed):
+            return tuple(typed)
+        return tuple(
+            self.fitted(self.infer(node, model.type), model.type) if _is_empty(node) else part
+            for node, part in zip(nodes, typed, strict=True)
+        )
 
     def options_of_both(self, left: Type, right: Type) -> Type | None:
         """Returns the type of a list that is one of two, of options of different types; None where
@@ -436,6 +450,8 @@ class Typer:
             places = () if inner is None else (inner,) * len(node.items)
         wanted = places or (None,) * len(node.items)
         items = tuple(map(self.infer_fitted, node.items, wanted))
+        if node.kind == "list":
+            items = self.with_empty_lists(node.items, items)
         if any(isinstance(item.type, Never) for item in items):
             return never(node)
         if node.kind == "tuple":
@@ -478,8 +494,8 @@ class Typer:
             key_type = range_type(min(keys), max(keys))
         of: Type = NEVER
         entries: dict[Any, Any] = {}
-        for name, value in zip(keys, node.values, strict=True):
-            typed = self.infer(value)
+        values = self.with_empty_lists(node.values, [*map(self.infer, node.values)])
+        for name, value, typed in zip(keys, node.values, values, strict=True):
             if isinstance(typed.type, Never):
                 return never(node)
             joined = join(of, typed.type)
@@ -598,6 +614,9 @@ class Typer:
             if not isinstance(inner, Bool | Never) and node.arguments[0].is_conditional:
                 name = "len"
         arguments = with_elements(name, arguments)
+        types = tuple(argument.type for argument in arguments)
+        if len(types) == len(node.arguments) == 2 and BUILTINS[name].rule(types) is None:
+            arguments = self.with_empty_lists(node.arguments, arguments)
         return apply(self.context, node, name, self.as_sets(node, name, arguments))
 
     def as_sets(
@@ -774,7 +793,18 @@ def _understood_by(node: ast.Node, operator: str, type: Type) -> Type | None:
     return type if is_comparison(operator) and valued(type) is None else None
 
 
-def _have_one_type(items: tuple[ir.Expr, ...]) -> bool:
+def _is_empty(node: ast.Node) -> bool:
+    """Whether an expression is the empty list, or a conditional of which both halves are."""
+    match node:
+        case ast.Display(kind="list", items=items):
+            return not items
+        case ast.Conditional(then=then, other=other):
+            return _is_empty(then) and _is_empty(other)
+        case _:
+            return False
+
+
+def _have_one_type(items: Sequence[ir.Expr]) -> bool:
     """Whether there is a type that all items have."""
     joined: Type | None = NEVER
     for item in items:
