@@ -41,7 +41,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.named_values import value_of
-from gamedsl.sema.scope import StateName, VariableName
+from gamedsl.sema.scope import StateName, TypeName, VariableName
 from gamedsl.sema.typing_context import TypingContext, never
 
 
@@ -339,6 +339,7 @@ def report_kind_test(
             "GD0331", f"`{text}` is not either a text or a record", node.span,
             why=f"it is always {of.type}" if kind is of.type else f"it is {of.type}",
             help=_member_test(node, of, kind)
+            or _equality(context, node, of)
             or (
                 f"compare it with none: `{text} != none`" if kind is not of.type
                 else "leave the test out"
@@ -361,6 +362,15 @@ def _member_test(node: ast.Operator, of: ir.Expr, kind: Type) -> Help:
     operator = "in" if node.op == "is" else "not in"
     whole = f"{of.span.text} {operator} {node.operands[1].span.text}"
     return substitute(node.span, whole, f"ask whether it is one of its values: `{whole}`")
+
+
+def _equality(context: TypingContext, node: ast.Operator, of: ir.Expr) -> Help:
+    """Returns the comparison that is meant by `x is word`, where the word is no type."""
+    word = node.operands[1].span.text
+    if word == "text" or isinstance(context.names.declared.get(word), TypeName):
+        return ""
+    whole = f"{of.span.text} {'==' if node.op == 'is' else '!='} {word}"
+    return substitute(node.span, whole, f"`is` asks for a type; to compare, write `{whole}`")
 
 
 def report_per_role(context: TypingContext, map: ir.Expr) -> None:

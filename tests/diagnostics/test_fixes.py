@@ -113,6 +113,10 @@ HELPS = {
         "divide each by their sum, or write the last as 1 less the others",
         "write fractions, such as `1/3`",
     ),
+    "shape/loop_beside_its_steps.yaml": (
+        "write the steps of the loop below it, under `turns:` beside `repeat` and indented more, "
+        "each beginning with `- `",
+    ),
     "prompts/shown_too_early.yaml": (
         "leave it out, or show it in the `ask` of `last`",
         "write `card.right`",

@@ -9,12 +9,11 @@ from collections.abc import Iterator
 from gamedsl.diagnostics.fixes import Fix, respell
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.suggest import did_you_mean
-from gamedsl.frontend.schema.tagged_unions import MOST_KEYS, STEP_HEADS
+from gamedsl.frontend.schema.tagged_unions import LOOPS, MOST_KEYS, STEP_HEADS
 from gamedsl.frontend.source.edits import add_entry
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 _ASKING = (["choose"], ["say"])
-_LOOPS = ("repeat", "each", "until", "while")
 PARAM_KEYS = ("default", "type", "in", "about")
 """Keys that make a map the declaration of a param; any other map is a value."""
 
@@ -101,7 +100,7 @@ def _check_loop(step: Mapping, problems: Problems) -> None:
     if len(heads) != 1 or heads == ["use"]:
         return
     head = heads[0]
-    loops = [e for e in step if e.key.text in (_LOOPS if head == "turns" else ("each",))]
+    loops = [e for e in step if e.key.text in (LOOPS if head == "turns" else ("each",))]
     repeat, each = step.entry("repeat"), step.entry("each")
     if head == "turns" and repeat is not None and each is not None:
         _excluded(

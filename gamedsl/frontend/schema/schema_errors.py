@@ -174,6 +174,15 @@ def _added(node: Mapping, entry: str) -> Fix:
 def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
     wanted = error.schema.get("says") or _type_words(error.validator_value)
     if entry is not None and entry.key.text == "turns" and isinstance(node, Mapping):
+        if not _EXTENDS.search(node.span.source.text):
+            problems.add(
+                "GD0103",
+                "`turns` is a list of steps, and this is a map",
+                entry.key.span,
+                why="a map",
+                help=_one_item(node),
+            )
+            return
         problems.add(
             "GD0113",
             "`turns` cannot be patched: it is a list, replaced as a whole",
@@ -193,6 +202,19 @@ def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems)
         or _listed_map(node, wanted)
         or _quote_help(node, wanted),
     )
+
+
+_EXTENDS = re.compile(r"^extends\s*:", re.MULTILINE)
+
+
+def _one_item(node: Mapping) -> Fix:
+    """Returns the fix of a map that stands for a list of maps: it is the one item, if it can be."""
+    said, text = "begin each step with `- `", node.span.text
+    if text.startswith("{"):
+        return substitute(node.span, f"[{text}]", "write a list: `[{…}]`, or begin each with `- `")
+    if not any(entry.key.text in tagged_unions.STEP_HEADS for entry in node):
+        return Fix(said)
+    return substitute(node.span, "- " + text.replace("\n", "\n  "), said)
 
 
 def _first_line(node: Node) -> Span:

@@ -22,6 +22,14 @@ STEP_HEADS = (
 )  # fmt: skip
 """The heads of steps anywhere; those of an action may have fewer."""
 
+LOOPS = ("repeat", "each", "until", "while")
+"""The keys that make a step with `turns` a loop."""
+
+_LOOP_HELP = (
+    "write the steps of the loop below it, under `turns:` beside `{}` and indented more, each "
+    "beginning with `- `"
+)
+
 MOST_KEYS = 50
 """Keys of one map that are reported."""
 
@@ -136,12 +144,14 @@ def no_head(family: str, branches: Items[Branch], node: Mapping, problems: Probl
         )
         return
     word = did_you_mean(near.key.text, heads) if near else None
+    loop = next((e.key.text for e in entries if e.key.text in LOOPS), None)
+    example = words.example if loop is None or "turns" not in heads else _LOOP_HELP.format(loop)
     problems.add(
         words.code,
         f"{words.none} {listed(heads)}",
         near.key.span if near else head_of(node),
         why="no head" if words.code == "GD0109" else "none of these",
-        help=respell(near.key.span, word) if near else words.example,
+        help=respell(near.key.span, word) if near else example,
     )
 
 

@@ -247,6 +247,19 @@ def _missing_colon(case: _Case) -> bool:
     return _no_colon(case, case.span(start, start + len(line)))
 
 
+def _item_fix(case: _Case, at: int) -> Fix | None:
+    """Returns the fix of a line that begins with a bracket below an item of a list: it is the next
+    item. None of any other line."""
+    start = case.text.rfind("\n", 0, at) + 1
+    above = case.text[:start].rstrip().rpartition("\n")[2]
+    if case.text[at : at + 1] not in ("{", "[") or not above.lstrip(" ").startswith("- "):
+        return None
+    indent = above[: len(above) - len(above.lstrip(" "))]
+    return substitute(
+        case.span(start, at), f"{indent}- ", "begin the line with `- `: it is the next item"
+    )
+
+
 def _no_colon(case: _Case, place: Span) -> bool:
     text = place.text
     name, colon, value = text.partition(":")
@@ -254,8 +267,10 @@ def _no_colon(case: _Case, place: Span) -> bool:
         fix = substitute(place, f"{name}: {value}", f"put a space after the colon: {name}: {value}")
     else:
         fix = Fix(f"write `{text.split()[0].rstrip(':') if text.split() else 'name'}: <value>`")
-    message = "this line is neither `name: value` nor a list item"
-    case.problems.add("GD0029", message, place, why="no colon and space in it", help=fix)
+    message, why = "this line is neither `name: value` nor a list item", "no colon and space in it"
+    if (item := _item_fix(case, place.start)) is not None:
+        why, fix = "no `- ` before it", item
+    case.problems.add("GD0029", message, place, why=why, help=fix)
     return True
 
 
@@ -337,7 +352,9 @@ def _indentation(case: _Case) -> bool:
         message = "this line is not aligned with the lines it belongs to"
         fix = _AS_NEIGHBOURS
     place = case.span(case.at, case.at + max(len(line), 1))
-    if fix == _AS_NEIGHBOURS:
+    if fix == _AS_NEIGHBOURS and (item := _item_fix(case, case.at)) is not None:
+        fix = item
+    elif fix == _AS_NEIGHBOURS:
         start = case.text.rfind("\n", 0, case.at) + 1
         fix = substitute(
             case.span(start, case.at), _neighbours_indent(case, case.at), _AS_NEIGHBOURS
