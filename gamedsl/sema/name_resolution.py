@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import assert_never
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.diagnostics.fixes import Help, respell, substitute
+from gamedsl.diagnostics.fixes import Fix, Help, respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import add_entry, nodes_around
+from gamedsl.frontend.source.nodes import Mapping
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, functions
@@ -355,14 +357,31 @@ def other_seats(context: TypingContext, node: ast.Node, word: str, seat: ir.Expr
 
 
 def _report_no_me(context: TypingContext, node: ast.Node, message: str) -> None:
+    """Reports `me`, or what depends on it, where it stands for no seat."""
     seat = context.names.seats[0] if context.names.seats else ""
     context.problems.add(
         "GD0303",
         message,
         node.span,
         why="this is not worked out for each role",
-        help=f"name a role, such as `{seat}`" if seat else "",
+        help=_for_each_role(node.span) or (f"name a role, such as `{seat}`" if seat else ""),
     )
+
+
+def _for_each_role(place: Span) -> Help:
+    """Returns the fix of a `do` step that reads `me` in nobody's turn; empty for other places."""
+    around = nodes_around(place)
+    steps = [node for node in around if isinstance(node, Mapping) and node.get("do") in around]
+    if not steps:
+        return ""
+    done = steps[-1].entry("do")
+    assert done is not None
+    loops = ("each", "repeat", "role", "while", "until")
+    edits = () if any(steps[-1].get(key) for key in loops) else add_entry(done.key.span, _EACH)
+    return Fix("to do it for each role, write `{each: roles, do: …}`", edits)
+
+
+_EACH = "each: roles"
 
 
 UNTIL = "`while` is tested before the first pass; `until: …` is tested after each"
