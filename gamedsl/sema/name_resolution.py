@@ -18,6 +18,7 @@ from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, functions
 from gamedsl.ir.types import (
+    BOOL,
     NEVER,
     NUMBER,
     SEAT,
@@ -31,6 +32,7 @@ from gamedsl.ir.types import (
     Set,
     Type,
     Union,
+    domain,
     fits,
     join,
     plain,
@@ -50,6 +52,9 @@ from gamedsl.sema.scope import (
     VariableName,
 )
 from gamedsl.sema.typing_context import Infer, TypingContext, never
+
+FINITE_WORDS: dict[str, Type] = {"role": SEAT, "truth": BOOL}
+"""The types with a list of their values that have a name without being declared."""
 
 MAX_INSTANCES = 16
 """Types of arguments, beyond those of its first use, for which a let is typed."""
@@ -119,7 +124,8 @@ class NameResolver:
         only = names.enum_of(node.id)
         if only is not None:
             return ir.Const(only, node.span, node.id)
-        return report_unknown_name(context, node)
+        word = self.type_word(node, expected)
+        return report_unknown_name(context, node) if word is None else word
 
     def is_ambiguous(self, node: ast.Name, loop: LoopName, expected: Type | None) -> bool:
         """Whether the name of a loop's variable, read outside the loop, may also mean an enum value
@@ -159,6 +165,20 @@ class NameResolver:
             return never(node)
         me = self.context.me(node.span)
         return me if node.id == "me" else other_seats(self.context, node, node.id, me)
+
+    def type_word(self, node: ast.Name, expected: Type | None) -> ir.Expr | None:
+        """Returns the values of `truth` or `role`, types that are known without being declared;
+        None for any other name, and where a step or an option has the name."""
+        names, type = self.context.names, FINITE_WORDS.get(node.id)
+        taken = {*names.broken, *names.later, *names.inside, *names.coming, *names.roles}
+        if type is None or node.id in taken or any(node.id in e.members for e in names.enums):
+            return None
+        values = domain(type, names.seats)
+        if not values:  # a reward file has no seats
+            return None
+        if isinstance(expected, Set):
+            return ir.Const(Set(type), node.span, frozenset(values))
+        return ir.Const(List(type, len(values)), node.span, values)
 
     def let_call(self, node: ast.Node, let: LetName, arguments: tuple[ir.Expr, ...]) -> ir.Expr:
         """Returns a let's value: the one for `me` where it depends on `me`, else its only one."""

@@ -21,7 +21,7 @@ from gamedsl.frontend.schema import tagged_unions
 from gamedsl.frontend.schema.tagged_unions import MOST_KEYS, head_of
 from gamedsl.frontend.schema.wording import describe, listed, sample, yaml_text
 from gamedsl.frontend.source.cut_expressions import LISTED_WORDS, quoted
-from gamedsl.frontend.source.edits import add_entry, delete_item, nodes_around, respell_key
+from gamedsl.frontend.source.edits import add_entry, delete_item, key_of, nodes_around, respell_key
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 
 
@@ -253,10 +253,22 @@ def _listed_map(node: Node, wanted: str) -> Help:
 def _quote_help(node: Node, wanted: str) -> Help:
     if not isinstance(node, Scalar) or node.value is None:
         return ""
+    if wanted.startswith("a name") and isinstance(node.value, bool):
+        return _truth_values(node)
     named = wanted.startswith("a name") and node.text.isidentifier()
     if named or wanted.startswith("a text"):
         return substitute(node.span, f'"{node.text}"', f'write quotes if it is text: "{node.text}"')
     return ""
+
+
+def _truth_values(node: Scalar) -> Help:
+    """Returns the fix of a truth value that stands for a name: a list of both is their type."""
+    lists = [each for each in nodes_around(node.span) if isinstance(each, Sequence)]
+    values = [item.value for item in lists[-1].items if isinstance(item, Scalar)] if lists else []
+    if len(values) == 2 and {*values} == {True, False} and key_of(lists[-1].span).text != "roles":
+        said = "`true` and `false` are the values of the type `truth`: write `truth`"
+        return substitute(lists[-1].span, "truth", said)
+    return "`true` and `false` are no names: choose another word, such as `yes` or `no`"
 
 
 def _type_words(types: Any) -> str:
