@@ -1,7 +1,8 @@
 """Repairs of a file: the safe fixes of its problems, each kept only if it leaves one error fewer.
 
 A fix is tried on the text in memory, which is compiled anew. It is kept if its problem is gone and
-no other error came at the same stage of the compiler or an earlier one. Nothing is written here.
+no other error came at the same stage of the compiler or an earlier one, nor one that refuses the
+shape or the syntax of what a fix of YAML wrote. Nothing is written here.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import Any
 from gamedsl.compiler import Result, compile_file
 from gamedsl.diagnostics import Diagnostic
 from gamedsl.diagnostics.fixes import apply_edits
-from gamedsl.diagnostics.safety import is_safe, new_errors, solves
+from gamedsl.diagnostics.safety import is_safe, new_errors, solves, writes_nonsense
 from gamedsl.frontend.source.loader import display_name, replacing
 
 MOST_FIXES = 100
@@ -67,7 +68,8 @@ def repair(path: Path, params: Mapping[str, Any] | None = None) -> Repair:
         with replacing({path: tried}):
             after = compile_file(path, params, _HISTORIES)
         found, left = result.diagnostics, after.diagnostics
-        if solves(problem, found, left) and not new_errors(problem, found, left):
+        brings_errors = new_errors(problem, found, left) or writes_nonsense(problem, left)
+        if solves(problem, found, left) and not brings_errors:
             mended.append(problem)
             text, result, refused = tried, after, set()
         else:

@@ -96,6 +96,26 @@ def new_errors(
     ]
 
 
+def writes_nonsense(problem: Diagnostic, left: list[Diagnostic]) -> bool:
+    """Returns whether the change for a problem of YAML wrote a text that is then refused for its
+    shape or its syntax, by an error that no safe fix mends."""
+    refusals = (d for d in left if d.code.startswith(("GD01", "GD02")) and not is_safe(d))
+    return stage(problem) == 0 and any(_is_written(d, problem) for d in refusals)
+
+
+def _is_written(new: Diagnostic, problem: Diagnostic) -> bool:
+    """Returns whether a problem found after a change is of the text that the change wrote."""
+    moved = 0
+    for edit in sorted(problem.edits, key=lambda edit: edit.span.start):
+        start = edit.span.start + moved
+        end = start + len(edit.text)
+        moved += len(edit.text) - (edit.span.end - edit.span.start)
+        same = new.span.source.name == edit.span.source.name
+        if same and new.span.start < end and start < new.span.end:
+            return True
+    return False
+
+
 def _uncovered(new: Diagnostic, problem: Diagnostic) -> bool:
     """Returns whether a name of a file was looked for only once a problem of shape was gone."""
     return new.code == "GD0110" and problem.code != "GD0110" and stage(problem) == 2

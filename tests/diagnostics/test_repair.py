@@ -118,6 +118,22 @@ def test_fixes_drop_no_word_and_invent_nothing(tmp_path: Path) -> None:
         assert repair(path).mended == ()
 
 
+def test_what_a_fix_writes_is_of_the_language(tmp_path: Path) -> None:
+    """Quotes around a key without its space, or around an entry, leave no whole expression."""
+    path = tmp_path / "z.yaml"
+    head = "game: z\nroles: [a, b]\n"
+    turns = "turns:\n  - {role: all, choose: v, from: 0..3}\npayoffs: f(v.me)\n"
+    for wrong in ("0..3,seen_by:a}", "0..3, if: g(1, 2:3) == 1}"):
+        text = f"{head}turns:\n  - {{role: all, choose: v, from: {wrong}\npayoffs: 0\n"
+        path.write_text(text, encoding="utf-8")
+        assert any(found.edits for found in compile_file(path).diagnostics)
+        assert repair(path).mended == ()
+    path.write_text(f"{head}let:\n  f: g(x): x + 1\n{turns}", encoding="utf-8")
+    assert repair(path).mended == ()
+    path.write_text(f"{head}let: f(x): x + 1\n{turns}", encoding="utf-8")
+    assert repair(path).after == f"{head}let:\n  f(x): x + 1\n{turns}"
+
+
 def test_a_declared_name_is_not_renamed(tmp_path: Path) -> None:
     path = tmp_path / "z.yaml"
     text = "game: z\nroles: [Ann, bob]\nactions: [up, down]\nprotocol: simultaneous\n"

@@ -19,6 +19,9 @@ _MOST_TRIES = 100  # openings of one collection that are followed; a bound on ho
 LISTED_WORDS = re.compile(r"[\w.+-]+(?:\s*,\s*[\w.+-]+)+")
 """Words and numbers with commas between them: a list without its brackets."""
 
+_KEY = re.compile(r"[a-z_]+:\w")
+"""The beginning of an entry whose colon has no space behind it."""
+
 _QUOTED = re.compile(r'"[^"]*"|\'[^\']*\'')
 
 
@@ -113,7 +116,7 @@ def _valueless(node: Mapping, at: int) -> int:
         return 0
     count = 0
     for entry in node.entries[at + 1 :]:
-        if not _missing(entry.value) or _has_colon(entry.key):
+        if not _missing(entry.value) or _has_colon(entry.key) or _KEY.match(entry.key.text):
             break
         count += 1
     return count

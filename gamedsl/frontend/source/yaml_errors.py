@@ -138,9 +138,19 @@ _ENTRY = re.compile(r"[A-Za-z_]\w*: (\d[\w.]*|true|false)")
 """An entry of a map whose value is no text."""
 
 
+_SECTIONS = ("params: ", "types: ", "state: ", "let: ", "labels: ", "scores: ", "data: ")
+"""The keys of sections that are maps of what they declare."""
+
+_DECLARED = re.compile(r"[A-Za-z_]\w*(?:\([\w, ]*\))?: ")
+"""The beginning of an entry of a section."""
+
+
 def _quote_fix(case: _Case, at: int) -> Fix:
     key, start, value = _value_in_flow(case, at) or _value_on_line(case, at)
     place = case.span(start, start + len(value))
+    if key in _SECTIONS and case.text[start - 1] == " " and _DECLARED.match(value):
+        said = f"begin a line with it, below `{key.strip()}`"
+        return substitute(case.span(start - 1, start), "\n  ", said)
     if key not in ("", "about: ") and _ENTRY.fullmatch(value):
         whole = f"{{{value}}}"
         return substitute(place, whole, f"write a map in braces: {key}{whole}")

@@ -261,6 +261,7 @@ def _appended(text: str, new: str, place: Place) -> Edit:
     return Edit(Span(place(last - 1, last).source, end, end), new)
 
 
+_ENTRY_BEHIND = re.compile(r",\s*([a-z_]+):\s*([\w.]+)")
 _IF_THEN = re.compile(r"if\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)", re.DOTALL)
 
 
@@ -276,6 +277,8 @@ def _hint(text: str, at: int, word: str, place: Place) -> Help:
         return substitute(start, "0.", "write a digit before the point: `0.5`")
     if re.match(r"\d[eE]\d|\d_\d|\d[A-Za-z_]", text[max(at - 1, 0) : at + 2]):
         return "numbers are written out, and a product needs its `*`"
+    if word == "," and (key := _ENTRY_BEHIND.match(text, at)):
+        return f"`{key[1]}` is a key of its own: write `{key[1]}: {key[2]}` on the next line"
     if word == "," and LISTED_WORDS.fullmatch(text.strip()):
         whole = f"[{text.strip()}]"
         return substitute(place(0, len(text)), whole, f"a list is written `{whole}`")
