@@ -6,7 +6,7 @@ from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins_graphs import node_type
 from gamedsl.ir.graphs import MAX_NODES, Adjacency, grid_graph
-from gamedsl.ir.types import Grid, List, Tuple, Type
+from gamedsl.ir.types import Grid, List, Number, Tuple, Type
 from gamedsl.sema.scope import TypeName
 from gamedsl.sema.typing_context import TypingContext
 
@@ -66,6 +66,15 @@ def _graph_of_type(context: TypingContext, board: Type) -> Adjacency | None:
     return found.pop() if len(found) == 1 else None
 
 
+def _cells(type: Type) -> str:
+    """Returns the rows and columns of a type of cells, as they are written; empty for others."""
+    match type:
+        case Tuple(of=(Number(low=0, high=int() as row), Number(low=0, high=int() as column))):
+            return f"[{row + 1}, {column + 1}]"
+        case _:
+            return ""
+
+
 def _report_no_graph(
     context: TypingContext, node: ast.Node, board: Type, declared: TypeName | None
 ) -> None:
@@ -80,5 +89,11 @@ def _report_no_graph(
     else:
         why = "no edges are declared between its nodes"
         type = name if declared is not None and name.isidentifier() else "Place"
+        cells = isinstance(board, List) and _cells(board.of)
         help = f"declare them under `types`: `{type}: {{nodes: [a, b], edges: [[a, b]]}}`"
+        if cells:
+            help = (
+                f"say there which cells are joined: `{type}: {{cell: {cells}, neighbors: square}}`, "
+                "or `king`, `hex` or `torus`"
+            )
     context.problems.add("GD0334", f"{shown} has no graph", node.span, why=why, help=help)

@@ -404,6 +404,11 @@ def _for_each_role(place: Span) -> Help:
 _EACH = "each: roles"
 
 
+NUMERALS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+)  # fmt: skip
+"""The numbers from 0 in words, which are no numbers of the language."""
+
 UNTIL = "`while` is tested before the first pass; `until: …` is tested after each"
 
 
@@ -453,17 +458,20 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         message,
         node.span,
         why=why,
-        help=help or _declaration_place(context, name),
+        help=help or _declaration_place(context, name, node.span),
         notes=notes,
         cause=cause,
     )  # fmt: skip
     return never(node)
 
 
-def _declaration_place(context: TypingContext, name: str) -> str:
+def _declaration_place(context: TypingContext, name: str, place: Span) -> Help:
     """Returns where a name that resembles no other can be declared; empty in a reward file."""
     if not context.names.seats:
         return ""
+    if name in NUMERALS:
+        number = str(NUMERALS.index(name))
+        return substitute(place, number, f"a number is written in digits: `{number}`")
     if name in SPELLINGS:
         return (
             f"a type says what a variable holds, and no value is one: `{{of: {SPELLINGS[name]}}}`"

@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any
 
 from gamedsl.diagnostics import Note, Problems
+from gamedsl.diagnostics.fixes import substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
@@ -179,6 +180,13 @@ def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> Opt
         return OptionSet(choices, known.type)
     tree = syntax(node, problems)
     if tree is None:
+        return None
+    if isinstance(tree, ast.Display) and tree.kind == "tuple":
+        whole = f"[{', '.join(item.span.text for item in tree.items)}]"
+        problems.add(
+            "GD0404", "options must be a list", node.span, why="round brackets make one value",
+            help=substitute(node.span, whole, f"write `{whole}`"),
+        )  # fmt: skip
         return None
     _declare_listed_names(tree, typer.names)
     with typer.context.offering():

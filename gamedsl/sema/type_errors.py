@@ -9,6 +9,8 @@ from gamedsl.diagnostics import Note
 from gamedsl.diagnostics.fixes import Edit, Fix, Help, respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
+from gamedsl.frontend.source.edits import key_of, nodes_around
+from gamedsl.frontend.source.nodes import Scalar
 from gamedsl.frontend.syntax import ast
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, is_comparison
@@ -473,6 +475,8 @@ def is_sole_argument(span: Span) -> bool:
 def _conversion_fix(context: TypingContext, typed: ir.Expr, wanted: Type, node: ast.Node) -> Help:
     """Returns the fix that makes a value of one type one of another; empty where there is none."""
     type, text = typed.type, node.span.text
+    if isinstance(wanted, Bool) and plain(type) == SEAT and (listed := _listed_roles(node.span)):
+        return listed
     if isinstance(wanted, Bool) and (filled := _emptiness(typed, "> 0", node)):
         return filled
     if isinstance(wanted, Number) and isinstance(type, Bool):
@@ -495,6 +499,19 @@ def _conversion_fix(context: TypingContext, typed: ir.Expr, wanted: Type, node: 
     if isinstance(type, Record) and simple:
         return _field_fix(type, wanted, node)
     return ""
+
+
+def _listed_roles(place: Span) -> Help:
+    """Returns the fix of `role: a and b`; empty where a place is in no such text."""
+    around = nodes_around(place)
+    written = around[-1] if around else None
+    if not isinstance(written, Scalar) or key_of(written.span).text != "role":
+        return ""
+    names = re.split(r"\s+and\s+", written.text.strip())
+    if not all(map(str.isidentifier, names)):
+        return ""
+    whole = f"[{', '.join(names)}]"
+    return substitute(written.span, whole, f"roles that act at once are listed: `{whole}`")
 
 
 def _field_fix(record: Record, wanted: Type, node: ast.Node) -> Help:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, assert_never
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.diagnostics.fixes import respell, substitute
+from gamedsl.diagnostics.fixes import Help, respell, substitute
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.syntax import ast
@@ -556,6 +557,12 @@ class Typer:
         if name in names.broken or (ANY in names.broken and not guess):
             return
         place = names.place(name)
+        if name == "range" and not place:
+            self.problems.add(
+                "GD0311", "unknown function `range`", node.name.span,
+                why="a range is no function", help=_range_fix(node), cause="name range",
+            )  # fmt: skip
+            return
         self.problems.add(
             "GD0311",
             f"`{name}` is not a function" if place else f"unknown function `{name}`",
@@ -763,6 +770,15 @@ def with_elements(name: str, arguments: tuple[ir.Expr, ...]) -> tuple[ir.Expr, .
         return arguments
     item = ir.Local(inner, values.span, key)
     return values, replace(values, type=List(inner), item=item)
+
+
+def _range_fix(node: ast.Call) -> Help:
+    """Returns the fix of `range(a, b)` of other languages."""
+    ends = [argument.span.text for argument in node.arguments]
+    if len(ends) != 2:
+        return "a range is written `0..10`; both ends are in it"
+    whole = "..".join(end if re.fullmatch(r"[\w.]+", end) else f"({end})" for end in ends)
+    return substitute(node.span, whole, f"a range is written `{whole}`; both ends are in it")
 
 
 def _number(key: ast.Node) -> Any:

@@ -113,6 +113,18 @@ HELPS = {
         "divide each by their sum, or write the last as 1 less the others",
         "write fractions, such as `1/3`",
     ),
+    "names/written_as_elsewhere.yaml": (
+        "a range is written `0..10`; both ends are in it",
+        "roles that act at once are listed: `[left, right]`",
+        "roles that act at once are listed: `[left, right]`",
+        "options are listed: `[red, blue]`",
+        "write `[green, grey]`",
+        "say there which cells are joined: `Cell: {cell: [3, 3], neighbors: square}`, "
+        "or `king`, `hex` or `torus`",
+        "a number is written in digits: `2`",
+        "a number is written in digits: `7`",
+    ),
+    "shape/no_roles.yaml": ("write a list of names",),
     "shape/loop_beside_its_steps.yaml": (
         "write the steps of the loop below it, under `turns:` beside `repeat` and indented more, "
         "each beginning with `- `",

@@ -8,7 +8,7 @@ calls the thing), `head` (the key by which one branch of an `anyOf` is recognise
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from itertools import islice
 from typing import Any
@@ -107,11 +107,21 @@ def _section_help(key: Scalar, value: Node, known: list[str], heads: list[str]) 
     meant = _ELSEWHERE.get(name)
     near = did_you_mean(name, [*known, *heads])
     near = near or (meant if meant in known and "turns" in known else None)
+    near = near or _meant_of_step(name, known)
     listed_keys = f"known: {', '.join(known)}"
     if "params" in known and isinstance(value, Scalar) and _is_number(value):
         entry = f"`params: {{{key.text}: {value.text}}}`"
         listed_keys = f"a number of the rules is a param, {entry}; {listed_keys}"
     return respell_key(key.span, near, listed_keys)
+
+
+_OF_STEPS = {"options": "from", "choices": "from", "moves": "from", "player": "role"}
+"""What others call keys of a step that chooses, and what ours are called."""
+
+
+def _meant_of_step(name: str, known: Iterable[str]) -> str | None:
+    """Returns the key of a `choose` step that another word stands for."""
+    return _OF_STEPS.get(name) if "choose" in known else None
 
 
 def _is_number(node: Scalar) -> bool:
@@ -146,7 +156,7 @@ def _missing_keys(error: Any, node: Node, entry: Entry | None, problems: Problem
     assert isinstance(node, Mapping)
     properties = error.schema.get("properties", {})
     misspelt = {
-        did_you_mean(entry.key.text, properties)
+        did_you_mean(entry.key.text, properties) or _meant_of_step(entry.key.text, properties)
         for entry in node.entries[:MOST_KEYS]
         if entry.key.text not in properties and error.schema.get("additionalProperties") is False
     }
@@ -283,9 +293,11 @@ def _not_one_of(error: Any, node: Node, entry: Entry | None, problems: Problems)
     text = node.text if isinstance(node, Scalar) else describe(node)
     near = did_you_mean(text, allowed)
     what = f"`{entry.key.text}`" if entry is not None else "this"
+    said = error.parent.schema.get("says", "") if error.parent is not None else ""
+    known = said if said.startswith(f"`{allowed[0]}`") else listed(allowed)
     problems.add(
         "GD0104",
-        f"{what} is one of {listed(allowed)}, not `{text}`",
+        f"{what} is one of {known}, not `{text}`",
         _first_line(node),
         why="none of these",
         help=respell(node.span, near, substitute(node.span, allowed[0], f"write `{allowed[0]}`")),
@@ -300,11 +312,16 @@ def _too_small(error: Any, node: Node, entry: Entry | None, problems: Problems) 
     problems.add("GD0104", message, node.span, why="too small", help=fix)
 
 
+_NEEDED = ("roles", "turns", "payoffs", "from", "role", "choose")
+"""Keys without which what they are in says too little."""
+
+
 def _empty(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
     what = f"`{entry.key.text}`" if entry is not None and entry.value is node else "this"
     kind = {"minItems": "list", "minProperties": "map"}.get(error.validator, "text")
     wanted = error.schema.get("says", "a value")
-    fix = f"write {wanted}, or delete the key"
+    needed = entry is not None and entry.value is node and entry.key.text in _NEEDED
+    fix = f"write {wanted}" + ("" if needed else ", or delete the key")
     problems.add("GD0116", f"{what} is an empty {kind}", node.span, why="empty", help=fix)
 
 

@@ -15,6 +15,7 @@ from gamedsl.diagnostics.fixes import Edit, Fix, Help, substitute
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.cut_expressions import LISTED_WORDS
+from gamedsl.frontend.source.edits import key_of
 
 Place = Callable[[int, int], Span]
 
@@ -169,6 +170,8 @@ def _character(at: int, text: str, place: Place, problems: Problems) -> None:
     if quoted := _QUOTED.match(text, at):
         length, help = len(quoted[0]), f"names stand without quotes: `{quoted[2]}`"
         meant = quoted[2]
+    elif character == "|" and (listed := _listed_names(text, place)) is not None:
+        meant, help = None, listed
     elif text[at : at + 2] in ("&&", "||"):
         length = 2
     elif character == "=" and text[max(at - 1, 0)] in "*/%":
@@ -188,6 +191,16 @@ def _character(at: int, text: str, place: Place, problems: Problems) -> None:
         why="not expected here",
         help=help,
     )
+
+
+def _listed_names(text: str, place: Place) -> Fix | None:
+    """Returns the fix of `from: x | y`; None where the place holds anything else."""
+    names = [name.strip() for name in text.split("|")]
+    whole_place = place(0, len(text))
+    if not all(map(str.isidentifier, names)) or key_of(whole_place).text != "from":
+        return None
+    whole = f"[{', '.join(names)}]"
+    return substitute(whole_place, whole, f"options are listed: `{whole}`")
 
 
 def _typography(text: str, place: Place) -> Iterator[Edit]:
