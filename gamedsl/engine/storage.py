@@ -35,6 +35,7 @@ from gamedsl.ir.types import (
     Tuple,
     Type,
     Union,
+    plain,
 )
 from gamedsl.ir.values import Bag as BagValue
 from gamedsl.ir.values import name_of
@@ -62,7 +63,11 @@ def _key_value(key: Key, place: Place, scope: Scope) -> Any:
     rows, columns = key.size
     row, column = value
     if not (0 <= row < rows and 0 <= column < columns):
-        raise PlayError(f"a {rows} by {columns} grid has no cell ({row}, {column})", place.span)
+        raise PlayError(
+            f"a {rows} by {columns} grid has no cell ({row}, {column})", place.span,
+            help=f"rows are 0 to {rows - 1} and columns 0 to {columns - 1}: write such a cell, or "
+            "give the step an `if:` that holds only for one",
+        )  # fmt: skip
     return row * columns + column
 
 
@@ -164,7 +169,10 @@ def fitting(value: Any, type: Type, place: Place, span: Span) -> Any:
     """Returns the value if a place may hold it. Raises PlayError where it may not."""
     why = misfit(value, type)
     if why is not None:
-        raise PlayError(f"`{place.variable}` cannot hold this: {why}", span)
+        help = ""
+        if value is not None and isinstance(plain(type), Number):
+            help = "declare a wider range, or keep the number in this one: `clip(…)`"
+        raise PlayError(f"`{place.variable}` cannot hold this: {why}", span, help=help)
     return value
 
 

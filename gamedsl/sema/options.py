@@ -7,6 +7,7 @@ players read.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -52,6 +53,9 @@ from gamedsl.sema.values import constant, read_items, syntax, why_undefined
 _WORDS = (*MEANINGS, "actions", *functions())
 """Names that mean something in every expression."""
 
+_FALLING = re.compile(r"(-?\d+)\s*\.\.\s*(-?\d+)")
+"""A range of two numbers."""
+
 MAX_OPTIONS = 4096
 """Options of one decision."""
 
@@ -88,7 +92,13 @@ def read_options(
 def enough(choices: tuple[Choice, ...], span: Span, problems: Problems) -> bool:
     """Whether a decision has an option, and not too many."""
     if not choices:
-        problems.add("GD0404", "a decision needs an option", span, why="there are none")
+        falling = _FALLING.fullmatch(span.text)
+        low, high = falling.groups() if falling else ("", "")
+        help = substitute(span, f"{high}..{low}", f"the lower end stands first: `{high}..{low}`")
+        problems.add(
+            "GD0404", "a decision needs an option", span, why="there are none",
+            help=help if falling else "write what can be chosen, such as `[a, b]` or `0..5`",
+        )  # fmt: skip
         return False
     return few(len(choices), span, problems)
 

@@ -372,6 +372,7 @@ class Params:
             node.span,
             why=f"out of `{allowed.span.text}`",
             notes=(Note(allowed.span, "the allowed values"),),
+            help=f"write one of `{allowed.span.text}`, or allow more values under `in`",
         )
         return False
 

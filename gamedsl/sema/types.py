@@ -569,6 +569,7 @@ class Types:
             self.problems.add(
                 "GD0421", f"a whole number from {low} to {high} is needed here", node.span,
                 why=f"this is {name_of(value)}",
+                help=f"write a number from {low} to {high}",
             )  # fmt: skip
             return None
         return value

@@ -124,6 +124,13 @@ HELPS = {
         "a number is written in digits: `2`",
         "a number is written in digits: `7`",
     ),
+    "syntax/words_of_other_languages.yaml": (
+        "write `1..3`",
+        "write `add 2 to log`",
+        "write `drop 2 from log`",
+        "write `pot += 1`",
+        "a further case stands behind `else`: `a if test else b if other_test else c`",
+    ),
     "shape/no_roles.yaml": ("write a list of names",),
     "shape/loop_beside_its_steps.yaml": (
         "write the steps of the loop below it, under `turns:` beside `repeat` and indented more, "

@@ -73,10 +73,17 @@ def _not_a_name(error: Any, node: Node, problems: Problems) -> None:
     place = "place" in wanted
     fits = near[:1].isalpha() and len(near) < 60 and not place
     fix = substitute(node.span, near, f"write `{near}`") if fits else ""
-    around = [each for each in nodes_around(node.span) if isinstance(each, Sequence)]
+    nodes = nodes_around(node.span)
+    around = [each for each in nodes if isinstance(each, Sequence)]
     if re.search(r" for \w+ in ", text) and around and around[-1].span.text.startswith("["):
         whole = quoted(" ".join(around[-1].span.text.split()))
         fix = substitute(around[-1].span, whole, f"quote the expression: {whole}")
+    root = nodes[0] if nodes else None
+    if not fix and isinstance(root, Mapping) and root.get("labels") in nodes:
+        fix = (
+            "only names have labels: name the options themselves, as in `from: {one: 1, two: 2}`, "
+            "and delete this"
+        )
     what = f"`{text}`" if text else "the empty text"
     problems.add("GD0106", f"{what} is not a name", node.span, why=f"wants {wanted}", help=fix)
 
@@ -207,7 +214,8 @@ def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems)
         f"{what} wants {wanted}, and this is {describe(node)}",
         _first_line(node),
         why=describe(node),
-        help=listed_words(node, wanted)
+        help=_one_name(node, wanted)
+        or listed_words(node, wanted)
         or _seats(node, wanted)
         or _listed_map(node, wanted)
         or _quote_help(node, wanted),
@@ -238,6 +246,14 @@ def listed_words(node: Node, wanted: str) -> Help:
     if not wanted.startswith("a list") or not isinstance(node, Scalar):
         return ""
     if not LISTED_WORDS.fullmatch(node.text):
+        return ""
+    return substitute(node.span, f"[{node.text}]", f"a list has brackets: `[{node.text}]`")
+
+
+def _one_name(node: Node, wanted: str) -> Help:
+    """Returns the fix of one name that is to be a list of names."""
+    names = wanted.startswith(("a list of names", "a list of roles"))
+    if not names or not isinstance(node, Scalar) or not node.text.isidentifier():
         return ""
     return substitute(node.span, f"[{node.text}]", f"a list has brackets: `[{node.text}]`")
 

@@ -274,6 +274,24 @@ def _appended(text: str, new: str, place: Place) -> Edit:
     return Edit(Span(place(last - 1, last).source, end, end), new)
 
 
+_MEANT_WORDS = (
+    (re.compile(r"(?:append|push|insert) (.+?) (?:to|into|in) ([\w.]+)"), r"add \1 to \2"),
+    (re.compile(r"(?:remove|delete|pop) (.+?) (?:from|of) ([\w.]+)"), r"drop \1 from \2"),
+    (re.compile(r"([\w.]+) ?([+-])\2"), r"\1 \2= 1"),
+    (re.compile(r"(?:from )?([\w.]+) (?:to|until|through) ([\w.]+)"), r"\1..\2"),
+)
+"""Texts of other languages, and what is written here in their place."""
+
+
+def _meant_words(text: str, at: int, word: str) -> str | None:
+    """Returns what is meant by a text that is written as in another language."""
+    written = " ".join(text.split())
+    for pattern, new in _MEANT_WORDS:
+        if (found := pattern.fullmatch(written)) is not None:
+            return found.expand(new)
+    return None
+
+
 _ENTRY_BEHIND = re.compile(r",\s*([a-z_]+):\s*([\w.]+)")
 _IF_THEN = re.compile(r"if\s+(.+?)\s+then\s+(.+?)\s+else\s+(.+)", re.DOTALL)
 
@@ -283,6 +301,11 @@ def _hint(text: str, at: int, word: str, place: Place) -> Help:
         whole = " ".join(f"{choice[2]} if {choice[1]} else {choice[3]}".split())
         whole_span = place(len(text) - len(text.lstrip()), len(text.rstrip()))
         return substitute(whole_span, whole, f"a choice is written `{whole}`")
+    if (meant := _meant_words(text, at, word)) is not None:
+        whole_span = place(len(text) - len(text.lstrip()), len(text.rstrip()))
+        return substitute(whole_span, meant, f"write `{meant}`")
+    if word in ("elif", "elsif", "elseif"):
+        return "a further case stands behind `else`: `a if test else b if other_test else c`"
     if word == "else" or re.match(r"\s*if\b", text):
         return _TERNARY
     if word == "." and text[at + 1 : at + 2].isdigit():
