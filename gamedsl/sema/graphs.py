@@ -93,7 +93,7 @@ def _report_no_graph(
         help = f"declare them under `types`: `{type}: {{nodes: [a, b], edges: [[a, b]]}}`"
         if cells:
             help = (
-                f"say there which cells are joined: `{type}: {{cell: {cells}, neighbors: square}}`, "
-                "or `king`, `hex` or `torus`"
+                f"say there which cells are joined: `{type}: {{cell: {cells}, "
+                "neighbors: square}`, or `king`, `hex` or `torus`"
             )
     context.problems.add("GD0334", f"{shown} has no graph", node.span, why=why, help=help)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gamedsl.bounds.loop_bounds import pass_bound
 from gamedsl.diagnostics.spans import Span
-from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
+from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar
 from gamedsl.ir import expr as ir
 from gamedsl.ir.abstract_values import ANYTHING, NATURAL, AbstractValue, Interval, number_in
 from gamedsl.ir.builtins import element
