@@ -1,11 +1,15 @@
-"""`gamedsl lsp`: serves an editor by the Language Server Protocol, over stdio."""
+"""`gamedsl lsp`: serves an editor by the Language Server Protocol, over stdio.
+
+Exit codes, as the protocol has them: 0 where the editor asked for the end (`shutdown`), 1 where it
+did not; 2 usage or something missing.
+"""
 
 from __future__ import annotations
 
 import argparse
 import sys
 
-from gamedsl.cli import CLEAN, USAGE
+from gamedsl.cli import CLEAN, PROBLEMS, USAGE
 from gamedsl.commands._arguments import positive
 from gamedsl.extras import missing
 
@@ -32,7 +36,6 @@ def run(args: argparse.Namespace) -> int:
         return USAGE
     server = make_server(args.seconds)
     try:
-        server.start_io()
+        return CLEAN if server.serve() else PROBLEMS
     finally:
         server.checker.close()
-    return CLEAN

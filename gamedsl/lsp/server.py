@@ -8,6 +8,8 @@ other processes, each for a bounded time (`gamedsl.lsp.checking`); here runs wha
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +47,8 @@ _SEVERITIES = {
 
 class Server(LanguageServer):
     """The server of one editor, with what is known of each open file. Of a file in `given_up` the
-    check took too long: it is checked again when its own text changes."""
+    check took too long: it is checked again when its own text changes. `shut_down` is whether the
+    editor has asked for the end."""
 
     def __init__(self, seconds: float) -> None:
         super().__init__("gamedsl", __version__)
@@ -55,6 +58,15 @@ class Server(LanguageServer):
         self.changes: dict[str, int] = {}
         self.proofs: dict[str, Proofs] = {}
         self.lock = asyncio.Lock()
+        self.shut_down = False
+
+    def serve(self) -> bool:
+        """Serves an editor over standard input and output until it says `exit` or is gone. Returns
+        whether it asked for the end before. What the protocol closes at the end is a stream of its
+        own: standard output stays open."""
+        with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as output:
+            self.start_io(stdout=output)
+        return self.shut_down
 
     def texts(self) -> dict[Path, str]:
         """Returns the open documents by their paths."""
@@ -394,7 +406,17 @@ def _add_layout(server: Server) -> None:
         return [lsp.TextEdit(lsp.Range(lsp.Position(first, 0), lsp.Position(last, 0)), text)]
 
 
-_FEATURES = (_add_checks, _add_fixes, _add_lookups, _add_names, _add_structure, _add_layout)
+def _add_end(server: Server) -> None:
+    """Registers that the editor asks for the end, which the exit code depends on."""
+
+    @server.feature(lsp.SHUTDOWN)
+    def shutdown(_: Server, params: None) -> None:
+        server.shut_down = True
+
+
+_FEATURES = (
+    _add_checks, _add_fixes, _add_lookups, _add_names, _add_structure, _add_layout, _add_end,
+)  # fmt: skip
 
 
 def _symbol(server: Server, name: str, key: Span, value: Span) -> lsp.DocumentSymbol:

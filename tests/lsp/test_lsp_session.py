@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -111,3 +113,19 @@ async def _session(folder: Path) -> None:
     await client.shutdown_async(None)
     client.exit(None)
     await client.stop()
+
+
+@pytest.mark.parametrize(("methods", "code"), [(("shutdown", "exit"), 0), (("exit",), 1)])
+def test_exit_code_says_whether_the_end_was_asked_for(methods: tuple[str, ...], code: int) -> None:
+    sent = b""
+    for number, method in enumerate(("initialize", "initialized", *methods)):
+        message: dict[str, object] = {"jsonrpc": "2.0", "method": method}
+        if method in ("initialize", "shutdown"):
+            message["id"] = number
+        if method.startswith("initialize"):
+            message["params"] = {"capabilities": {}} if method == "initialize" else {}
+        body = json.dumps(message).encode()
+        sent += b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+    command = [sys.executable, "-m", "gamedsl", "lsp"]
+    ended = subprocess.run(command, input=sent, capture_output=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (code, b"")
