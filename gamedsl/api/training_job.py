@@ -131,6 +131,7 @@ def resumed_job(
         settings = [override(key, value) for key, value in found.settings().items()]
         settings += [override("wording", wording_of(info)), *more]
         checked = _checked(game, proofs, settings, addresses, listener, warn=False)
+        _require_steps(found, checked[1].steps)
         if not forced and not any(found.checkpoints.glob("step-*.pt")):
             require_unchanged(checked[1], info.get("imitated", ()))
         return TrainingJob(*checked, info["params"], found)
@@ -140,6 +141,18 @@ def may_change(key: str) -> bool:
     """Whether a run that goes on may have another value of a setting: none that numbers depend
     on."""
     return key in ("steps", "cluster", "workers") or key.startswith("budget.")
+
+
+def _require_steps(run: RunFolder, steps: int) -> None:
+    """Raises TrainError where a run is to have fewer steps than it goes on from."""
+    from gamedsl.runs.saved import number_in
+
+    done = max(map(number_in, run.saved.steps()), default=0)
+    if steps < done:
+        raise TrainError(
+            f"{run.path} is to take {steps:,} steps in all, and {done:,} are done",
+            f"ask for more than {done:,} steps, or start a new run",
+        )
 
 
 def _require_calls(run: Path, files: Iterable[dict[str, str]]) -> None:

@@ -77,6 +77,7 @@ def standings_record(found: Standings) -> dict[str, Any]:
                 "identity": row.identity,
                 "rating": _estimate_data(row.rating),
                 "games": row.games,
+                "exact": row.exact,
                 "won_drawn_lost": list(row.score[:3]),
                 "points": row.score.points,
                 "mean_payoff": _estimate_data(row.mean),

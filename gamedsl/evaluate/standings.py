@@ -23,12 +23,14 @@ NONE = Score(0.0, 0.0, 0.0, 0.0)
 class Standing:
     """One contestant in one game. `rating` is None where the game is not of constant sum for two,
     or no games link it to the others; `mean` is what it is paid against others, each seat and each
-    table of opponents counting alike; `own` the same where it holds every seat."""
+    table of opponents counting alike; `own` the same where it holds every seat. `games` were
+    played against others; `exact` says that none had to be, since the results are exact."""
 
     identity: str
     name: str
     rating: Estimate | None
     games: int
+    exact: bool
     score: Score
     mean: Estimate | None
     own: Estimate | None
@@ -107,7 +109,7 @@ def _of_game(
     measured = board.exploitability.get(first.hash, {})
     rows = [
         Standing(
-            identity, name, ratings.get(identity), *_games_and_score(matches, identity),
+            identity, name, ratings.get(identity), *_games(matches, identity),
             _mean_payoff(matches, identity, own=False), _mean_payoff(matches, identity, own=True),
             measured.get(identity), _invalid(matches, identity),
         )
@@ -157,17 +159,18 @@ def _scores(matches: Sequence[Match]) -> dict[tuple[str, str], Score]:
     return found
 
 
-def _games_and_score(matches: Sequence[Match], identity: str) -> tuple[int, Score]:
-    """Games that were played against others, and the score of all of them."""
-    games, total = 0, NONE
-    for match in matches:
-        if identity not in match.holders or set(match.holders) == {identity}:
-            continue
-        games += match.games
+def _games(matches: Sequence[Match], identity: str) -> tuple[int, bool, Score]:
+    """Returns how many games were played against others, whether all results are exact, and the
+    score of all of them. Of a contestant that has met nobody, those with itself may be exact."""
+    held = [match for match in matches if identity in match.holders]
+    others = [match for match in held if set(match.holders) != {identity}]
+    total = NONE
+    for match in others:
         if match.result is not None:
             own = match.holders[0] == identity
             total = total.plus(match.score if own else match.score.turned())
-    return games, total
+    exact = all(match.exact for match in others or held)
+    return sum(match.games for match in others), exact, total
 
 
 def _mean_payoff(matches: Sequence[Match], identity: str, *, own: bool) -> Estimate | None:

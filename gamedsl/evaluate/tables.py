@@ -310,7 +310,7 @@ def standings_table(found: Standings) -> Table:
     if found.rated:
         shown = "Elo" if found.system == "elo" else "TrueSkill"
         columns[shown] = [amount(row.rating, digits) for row in found.rows]
-    columns["games"] = [f"{r.games:,}" if r.games else "exact" for r in found.rows]
+    columns["games"] = [_games_against_others(row) for row in found.rows]
     if found.rated:
         columns["W/D/L %"] = [_score(row) for row in found.rows]
     columns["mean payoff"] = [amount(row.mean) for row in found.rows]
@@ -370,6 +370,12 @@ def _exploitability_text(row: Standing) -> str:
     return ("" if row.exploitability["kind"] == "exact" else "≥ ") + (
         f"{row.exploitability['value']:.3f}"
     )
+
+
+def _games_against_others(row: Standing) -> str:
+    if row.exact:
+        return "exact"
+    return f"{row.games:,}" if row.games else "–"
 
 
 def _score(row: Standing) -> str:

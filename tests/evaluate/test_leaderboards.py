@@ -203,6 +203,13 @@ def test_only_what_is_written_out_is_exact(games: int, kind: str) -> None:
     assert {row.mean.kind for row in table.rows} == {kind}
 
 
+@pytest.mark.parametrize(("method", "shown"), [("sampled", "–"), ("exact", "exact")])
+def test_games_with_itself_alone_are_exact_only_where_written_out(method: str, shown: str) -> None:
+    (table,) = standings(Board().with_matches(matches("random", method=method)))
+    (row,) = standings_table(table).rows
+    assert row[3] == shown
+
+
 def test_standard_error_uses_the_sample_variance() -> None:
     """Games that paid 1, 1, -1 and -1: variance 4/3 in the sample, so an error of 1/√3."""
     (match,) = (m for m in matches("random", "fixed:rock") if m.names == ("random", "fixed:rock"))

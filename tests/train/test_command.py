@@ -185,6 +185,18 @@ def test_a_changed_game_is_not_resumed(game_file: Path, capsys) -> None:
     assert open_run(Path("run")).records()[-1]["step"] == 3
 
 
+def test_fewer_steps_than_are_done_are_refused(
+    game_file: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _train("dilemma.yaml", "--model", "tabular", "--steps", "3", "--out", "run") == 0
+    before = Path("run/recipe.yaml").read_text()
+    for request in (("--steps", "1"), ("--set", "steps=2")):
+        assert _train("--resume", "run", *request) == 2
+        assert "and 3 are done" in capsys.readouterr().err
+    assert Path("run/recipe.yaml").read_text() == before
+    assert _train("--resume", "run", "--steps", "3") == 0
+
+
 def test_labels_drawn_anew_have_no_book(game_file: Path) -> None:
     game_file.write_text(ANEW)
     assert _train("dilemma.yaml", "--model", "tabular", "--steps", "1", "--out", "run") == 0
