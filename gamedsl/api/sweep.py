@@ -97,10 +97,11 @@ class Sweep:
     folder: Path
     runs: tuple[SweepRun, ...]
 
-    def prepare(self, told: Callable[[Sequence[Diagnostic]], None] = lambda found: None) -> None:
-        """Checks all requests before anything is trained, and notes what the runs share. `told`
-        hears of each problem once. Raises CompileError, ModelError for a model that is nowhere, and
-        TrainError where the folder is that of another sweep."""
+    def check(self, told: Callable[[Sequence[Diagnostic]], None] = lambda found: None) -> str:
+        """Checks all requests before anything is trained, and that the folder is free or that of
+        this sweep. Returns what the runs share, as its note says it. `told` hears of each problem
+        once. Raises CompileError, ModelError for a model that is nowhere, and TrainError where the
+        folder is that of another sweep."""
         shared = self._checked(told)
         text = json.dumps(shared, indent=2, sort_keys=True) + "\n"
         path = self.folder / NOTE
@@ -109,8 +110,6 @@ class Sweep:
                 raise TrainError(
                     f"`{self.folder}` is not empty, and no sweep's", "choose another folder (--out)"
                 )
-            self.folder.mkdir(parents=True, exist_ok=True)
-            write_text(path, text)
         elif (before := read_text(path, limit=LIMIT)) != text:
             fact, fix = "another game, or this one as it was before", "put the game back"
             if shared["hash"] in before:
@@ -119,6 +118,14 @@ class Sweep:
                 f"`{self.folder}` holds another sweep: {path} has {fact}",
                 f"choose another folder (--out), or {fix}",
             )
+        return text
+
+    def prepare(self, told: Callable[[Sequence[Diagnostic]], None] = lambda found: None) -> None:
+        """Checks all requests, and notes what the runs share. Raises as `check`."""
+        text, path = self.check(told), self.folder / NOTE
+        if not path.exists():
+            self.folder.mkdir(parents=True, exist_ok=True)
+            write_text(path, text)
 
     def _checked(self, told: Callable[[Sequence[Diagnostic]], None]) -> dict[str, Any]:
         """Returns what the runs share."""

@@ -48,7 +48,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--cluster", type=cluster, metavar="ray|ray://HOST:PORT",
         help="train runs side by side on a Ray cluster: one started here, or one that is there",
     )  # fmt: skip
-    where.add_argument("--dry-run", action="store_true", help="list the runs, and train none")
+    where.add_argument(
+        "--dry-run", action="store_true",
+        help="check the request and list the runs, and train none",
+    )  # fmt: skip
     parser.add_argument_group("endpoints").add_argument(
         "--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
         help="let the game name the endpoint at this address; may be repeated",
@@ -89,6 +92,7 @@ def _run(args: argparse.Namespace) -> int:
         addresses=args.addresses, calls=[str(one.path) for one in allowed_calls()],
     )  # fmt: skip
     if args.dry_run:
+        sweep.check(_print_warnings)
         _list(sweep)
         return CLEAN
     sweep.prepare(_print_warnings)

@@ -217,6 +217,25 @@ def test_dry_run_lists_runs(game_file: str, capsys: pytest.CaptureFixture[str]) 
     assert not Path("runs").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (("--set", "lr=0.1,-1"), 1),
+        (("--set", "stps=2,3"), 1),
+        (("--param", "x=1,2"), 1),
+        (("--set", "roles.row.model=tiny,tinny"), 2),
+        (("--out", "."), 2),
+    ],
+)
+def test_dry_run_refuses_what_would_not_train(
+    arguments: tuple[str, ...], code: int, game_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _sweep(*arguments) == code
+    told = capsys.readouterr()
+    assert _sweep(*arguments, "--dry-run") == code
+    assert capsys.readouterr() == told
+
+
 class TestCluster:
     """Runs side by side on a real cluster."""
 
