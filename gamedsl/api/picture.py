@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gamedsl.storage.writer import write_output
 from gamedsl.tables.text import rendered
-from gamedsl.view.game.views import SMALL, VIEWS, View, Views
+from gamedsl.view.game.views import SMALL, VIEWS, View, Views, check_suffix
 
 if TYPE_CHECKING:
     from gamedsl.runtime.game import Game
@@ -35,8 +35,10 @@ class Picture:
     def save(self, path: str | Path) -> Path:
         """Write the picture as an SVG file, and return its path.
 
-        Raises OSError where the system refuses the file.
+        Raises ValueError for a name with the end of another format, and OSError where the system
+        refuses the file.
         """
+        check_suffix(Path(path))
         write_output(Path(path), self.svg, parents=True)
         return Path(path)
 

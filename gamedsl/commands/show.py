@@ -61,9 +61,10 @@ def run(args: argparse.Namespace) -> int:
     from gamedsl.diagnostics import CompileError
     from gamedsl.diagnostics.render import render
     from gamedsl.ir.evaluate import EvaluationError
-    from gamedsl.view.game.views import Views
+    from gamedsl.view.game.views import Views, check_suffix
 
     try:
+        check_suffix(Path(args.output or ""))
         with progress(f"checking {args.file}"):
             game = gamedsl.load(args.file, read_params(args.param))
     except CompileError as error:

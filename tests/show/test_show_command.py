@@ -92,6 +92,7 @@ def test_a_game_without_a_table_says_so(capsys: pytest.CaptureFixture[str]) -> N
     [
         (["individual"], "is a reward file"),
         (["ultimatum", "--param", "pie"], "not of the form name=value"),
+        (["ultimatum", "-o", "y.png"], "only as .svg: name y.svg"),
         (["ultimatum", "-o", "/nowhere/there/x.svg"], "no such file"),
         (["ultimatum", "--limit", "0"], "is no number from 1 up"),
     ],

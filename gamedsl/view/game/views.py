@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from gamedsl.tables.text import Line
@@ -22,6 +23,18 @@ SMALL = 200
 
 PAGE = 760
 """Units across a page, beyond which a picture grows in another direction."""
+
+SUFFIXES = (".svg",)
+"""The ends of files that pictures are written to."""
+
+
+def check_suffix(path: Path) -> None:
+    """Raises ValueError for a file whose name ends as that of another format."""
+    if path.suffix and path.suffix.lower() not in SUFFIXES:
+        raise ValueError(
+            f"no picture is written as `{path.suffix}`, only as {' or '.join(SUFFIXES)}: "
+            f"name {path.with_suffix(SUFFIXES[0])}"
+        )
 
 
 @dataclass(frozen=True)
