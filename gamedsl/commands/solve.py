@@ -125,7 +125,7 @@ def _solve(game: Game, args: argparse.Namespace, shards: StartShards | None) -> 
     from gamedsl.players.policy_file import SavedPolicy
     from gamedsl.solve.record import as_record
     from gamedsl.solve.solver import Unfit, solve
-    from gamedsl.solve.text import render
+    from gamedsl.solve.text import WIDTH, render
     from gamedsl.storage.writer import write_output
 
     with progress(f"solving {game.name}") as tell:
@@ -144,7 +144,7 @@ def _solve(game: Game, args: argparse.Namespace, shards: StartShards | None) -> 
     if args.format == "json":
         print(json.dumps(as_record(report), indent=2, ensure_ascii=False))
     else:
-        print(render(report, args.rows))
+        print(render(report, args.rows, WIDTH if sys.stdout.isatty() else None))
     if args.save is not None and kept is not None:
         write_output(args.save, SavedPolicy.of(report, kept).text(), parents=True)
         print(f"policy: {args.save}", file=sys.stderr if args.format == "json" else sys.stdout)

@@ -49,9 +49,10 @@ def profile(names: Sequence[str]) -> str:
 
 
 def table_text(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: bool = False
-) -> list[str]:
+    heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: bool = False,
+    width: int | None = None,
+) -> list[str]:  # fmt: skip
     """The lines of an indented table. Columns of numbers stand to the right, unless all are to
-    stand to the `left`."""
+    stand to the `left`. Columns of text are wrapped where it is wider than `width`."""
     columns = text_columns(*heads) if left else columns_by_content(heads, rows)
-    return rendered(table_lines(Table(columns, rows), indent=2)).split("\n")
+    return rendered(table_lines(Table(columns, rows), indent=2, width=width)).split("\n")

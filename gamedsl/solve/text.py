@@ -1,4 +1,5 @@
-"""The report of a solved game: plain text of at most 96 columns."""
+"""The report of a solved game: plain text of at most 96 columns, or with the information sets of a
+policy on one line each, however long."""
 
 from __future__ import annotations
 
@@ -15,17 +16,18 @@ from gamedsl.solve.sampled_solution import Sampled
 from gamedsl.solve.solution import Solution
 from gamedsl.solve.solver import Report
 from gamedsl.solve.tree import Tree
-from gamedsl.tables.text import cut, plural
+from gamedsl.tables.text import plural
 
 WIDTH = 96
 KEY = 56
-"""Characters that are shown of what a seat has seen."""
+"""Columns that what a seat has seen has beside columns of probabilities, at least."""
 FEW = 6
 """Actions that get a column each."""
 
 
-def render(report: Report, rows: int = 24) -> str:
-    """The report; `rows` is how many information sets of a policy are shown."""
+def render(report: Report, rows: int = 24, width: int | None = WIDTH) -> str:
+    """The report; `rows` is how many information sets of a policy are shown. What a seat has seen
+    is wrapped where its line is longer than `width`, and never cut: sets differ in any part."""
     lines = [_head(report), ""]
     for line in report.did:
         lines += wrap(line, WIDTH - 2, initial_indent="· ", subsequent_indent="  ")
@@ -37,7 +39,7 @@ def render(report: Report, rows: int = 24) -> str:
         lines += _path(report)
         if report.path is not None:
             lines += ["", *_responses(report.path)]
-        lines += ["", *policy_lines(report.tree, report.solution.policy, rows)]
+        lines += ["", *policy_lines(report.tree, report.solution.policy, rows, width)]
     while not lines[-1]:
         lines.pop()
     lines += ["", f"{report.seconds:.2f} s"]
@@ -178,8 +180,10 @@ def _response(point: Response, slots: Sequence[tuple[str, str]]) -> tuple[str, .
     return (f"{point.precision:.4g}", *played, f"{point.nash_conv:.4g}")
 
 
-def policy_lines(tree: Tree | None, policy: Policy, rows: int) -> list[str]:
-    """The policy, one line an information set, the sets of a step under one heading. Where not all
+def policy_lines(
+    tree: Tree | None, policy: Policy, rows: int, width: int | None = WIDTH
+) -> list[str]:
+    """The policy, one row an information set, the sets of a step under one heading. Where not all
     are shown: those that play comes to most often, or without a tree the first."""
     keys = list(policy)
     if tree is not None:
@@ -202,7 +206,7 @@ def policy_lines(tree: Tree | None, policy: Policy, rows: int) -> list[str]:
             groups.setdefault((step, _actions(policy[key]) if same else ()), []).append(key)
     lines = []
     for (step, actions), members in groups.items():
-        lines += ["", *_group(step, actions, members, policy)]
+        lines += ["", *_group(step, actions, members, policy, width)]
     if len(keys) < len(policy):
         most_reached = "most reached" if tree is not None else "first"
         lines += [
@@ -231,22 +235,24 @@ def _actions(row: Mapping[str, Number]) -> tuple[str, ...]:
     return () if len(row) > FEW or certain else tuple(row)
 
 
-def _group(step: str, actions: tuple[str, ...], keys: Sequence[str], policy: Policy) -> list[str]:
+def _group(
+    step: str, actions: tuple[str, ...], keys: Sequence[str], policy: Policy, width: int | None
+) -> list[str]:
     if not actions:
         rows = [(_history_text(key), mixture(policy[key])) for key in keys]
-        lines = table_text((step, "plays"), rows, left=True)
-        return [cut(line, WIDTH) for line in lines]
-    cells = [(_history_text(key), *(chance(policy[key][name]) for name in actions)) for key in keys]
-    table = table_text((step, *actions), cells)
-    if max(map(len, table)) <= WIDTH:
-        return table
-    return _group(step, (), keys, policy)
+        return table_text((step, "plays"), rows, left=True, width=width)
+    numbers = [tuple(chance(policy[key][name]) for name in actions) for key in keys]
+    seen = [_history_text(key) for key in keys]
+    least = [(text[:KEY], *row) for text, row in zip(seen, numbers, strict=True)]
+    if max(map(len, table_text((step, *actions), least))) > WIDTH:
+        return _group(step, (), keys, policy, width)
+    whole = [(text, *row) for text, row in zip(seen, numbers, strict=True)]
+    return table_text((step, *actions), whole, width=width)
 
 
 def _history_text(key: str) -> str:
-    """The events that a seat has seen at an information set; the last ones of many."""
-    text = key.partition(" [")[2].removesuffix("]") or "nothing seen"
-    return text if len(text) <= KEY else f"…{text[1 - KEY :]}"
+    """The events that a seat has seen at an information set."""
+    return key.partition(" [")[2].removesuffix("]") or "nothing seen"
 
 
 def _first(text: str) -> str:

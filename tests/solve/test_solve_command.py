@@ -112,6 +112,17 @@ def test_solver_text_fits_terminal_and_names_methods(name, params, said):
     assert report.solution.nash_conv < 1e-4
 
 
+def test_rows_of_information_sets_are_whole(capsys):
+    """Their beginnings tell them apart: the seat's own card."""
+    code, out, _ = printed(capsys, "kuhn_poker_n", "--param", "players=4", "--iterations", "20")
+    assert code == 0
+    last = "player_1.move=check, player_2.move=check, player_3.move=check  "
+    assert all(f"  player_4.card={card}, {last}" in out for card in range(5))
+    text = render(solve(gamedsl.load("kuhn_poker_n", {"players": 4}), iterations=20))
+    assert max(map(len, text.splitlines())) <= WIDTH
+    assert all(f"  player_4.card={card}, player_1.move=check" in text for card in range(5))
+
+
 def test_the_help_lists_all_methods(capsys):
     assert main(["solve", "--help"]) == 0
     out = capsys.readouterr().out
