@@ -19,10 +19,13 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.ir.program import Choose, Draw, walk_steps
+from gamedsl.ir.types import Record, plain, text_or_record
 from gamedsl.prompting.events import SILENCE, Event, known
 from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.prompts import RenderError
 from gamedsl.prompting.replies import REASONS, ParseFailure, split_thought
+from gamedsl.prompting.visibility import field_texts
 from gamedsl.runtime.replay import indexed
 from gamedsl.runtime.transcripts import Chosen, Drawn, Failed, RecordedReplies
 from gamedsl.storage.characters import escaped
@@ -32,6 +35,7 @@ from gamedsl.tables.text import cut as cut_text
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from gamedsl.ir.game import GameIR
     from gamedsl.runtime.decision import Decision, Message
     from gamedsl.runtime.episode import Episode
     from gamedsl.runtime.replay import Move, Replay
@@ -41,6 +45,8 @@ LONG = 60
 """Letters that an outcome of chance may have in its line."""
 
 Seats = tuple[str, ...]
+InPart = tuple[tuple[Seats, tuple[str, ...]], ...]
+"""Seats, and the names of the fields that they saw of a record."""
 
 
 @dataclass(frozen=True)
@@ -64,8 +70,9 @@ class Utterance:
 
     `name` is the canonical name of a choice, or what was said; None where the seat forfeits there,
     and empty where the game goes on without a valid reply. `seen_by` are the seats that saw the
-    whole of it, None where that is unknown. `prompt` are the messages as they were sent, `raw` is
-    the reply as it came; both are empty where they are not known.
+    whole of it, None where that is unknown, and `seen_in_part` those that saw some of its fields.
+    `prompt` are the messages as they were sent, `raw` is the reply as it came; both are empty where
+    they are not known.
     """
 
     seat: str
@@ -80,6 +87,7 @@ class Utterance:
     thought: str = ""
     raw: str = ""
     prompt: tuple[Message, ...] = ()
+    seen_in_part: InPart = ()
 
     @property
     def text(self) -> str:
@@ -97,6 +105,7 @@ class Outcome:
     name: str
     odds: str = ""
     seen_by: Seats | None = None
+    seen_in_part: InPart = ()
 
 
 @dataclass(frozen=True)
@@ -228,45 +237,66 @@ class _Records:
 
 def _exchange_of(number: int, move: Move, records: _Records, prompted: bool) -> Exchange:
     happening, told, before = move.happening, list(move.told), move.before
-    everyone = before.env.ir.everyone
     parts: list[Outcome | Utterance] = []
     match happening:
         case Drawn(step, index, name):
             found = before.outcome_named(name)
             odds = "" if found is None else str(before.outcome(found).probability)
-            seen_by = _taken(told, step, "/".join(index), name, everyone)
-            parts.append(Outcome(indexed(step, index), name, odds, seen_by))
+            seen = _taken(told, step, "/".join(index), name, before.env.ir)
+            parts.append(Outcome(indexed(step, index), name, odds, *seen))
         case Chosen(step, choices):
             for one in before.decisions:
-                seen_by = _taken(told, step, one.seat, choices[one.seat], everyone)
                 answer = choices[one.seat]
-                parts.append(_answer(one, step, answer, seen_by, (), before, records, prompted))
+                seen = _taken(told, step, one.seat, answer, before.env.ir)
+                parts.append(_answer(one, step, answer, seen, (), before, records, prompted))
         case Failed(failures):
             for one in before.decisions:
                 if one.seat in failures:
                     last = Refusal(*failures[one.seat])
                     parts.append(
-                        _answer(one, one.step, None, (), (last,), before, records, prompted)
+                        _answer(one, one.step, None, ((), ()), (last,), before, records, prompted)
                     )
     notices = tuple(Notice(seats, known((event,))) for seats, event in told)
     return Exchange(number, tuple(parts), notices)
 
 
 def _taken(
-    told: list[tuple[Seats, Event]], step: str, seat: str, name: str, everyone: Seats
-) -> Seats:
-    """Takes the event that is a move itself out of what was told; returns who saw it, in order."""
-    text = known((Event(step, 0, seat, name),))
-    for place, (seats, one) in enumerate(told):
-        if known((one,)) == text:
-            del told[place]
-            return tuple(reader for reader in everyone if reader in seats)
-    return ()
+    told: list[tuple[Seats, Event]], step: str, seat: str, name: str, game: GameIR
+) -> tuple[Seats, InPart]:
+    """Takes the events that are a move itself out of what was told; returns who saw the whole of
+    it, in order, and who saw which of its fields."""
+    text, record = known((Event(step, 0, seat, name),)), _record_in_parts(step, game)
+    whole: set[str] = set()
+    in_part: list[tuple[Seats, tuple[str, ...]]] = []
+    left: list[tuple[Seats, Event]] = []
+    for seats, one in told:
+        fields: tuple[str, ...] = ()
+        if record is not None and (one.step, one.seat) == (step, seat):
+            fields = tuple(field_texts(one.name, record) or ())
+        if known((one,)) == text or (record is not None and len(fields) == len(record.fields)):
+            whole |= set(seats)
+        elif fields:
+            in_part.append((seats, fields))
+        else:
+            left.append((seats, one))
+    told[:] = left
+    return tuple(reader for reader in game.everyone if reader in whole), tuple(in_part)
+
+
+def _record_in_parts(step: str, game: GameIR) -> Record | None:
+    """Returns the record that a step makes, where its fields have readers of their own."""
+    for one in walk_steps(game.turns):
+        if isinstance(one, Choose | Draw) and one.id == step and one.readers.fields:
+            type = plain(one.type)
+            kinds = text_or_record(type)
+            record = type if kinds is None else kinds.record
+            return record if isinstance(record, Record) else None
+    return None
 
 
 def _answer(
-    decision: Decision, step: str, name: str | None, seen_by: Seats, last: tuple[Refusal, ...],
-    before: Episode, records: _Records, prompted: bool,
+    decision: Decision, step: str, name: str | None, seen: tuple[Seats, InPart],
+    last: tuple[Refusal, ...], before: Episode, records: _Records, prompted: bool,
 ) -> Utterance:  # fmt: skip
     """Returns the answer of a seat at a decision; `last` is the reply for which it forfeits."""
     seat, spoken = decision.seat, decision.said is not None
@@ -278,9 +308,9 @@ def _answer(
     answered = asked and bool(name) and len(refused) <= decision.env.ir.costs[seat].retry
     raw = records.reply(seat, decision.step, len(refused), answered)
     return Utterance(
-        seat, step, name, spoken, "" if spoken else records.label(name or ""), seen_by,
+        seat, step, name, spoken, "" if spoken else records.label(name or ""), seen[0],
         tuple(_detailed(one, decision, before) for one in refused),
-        "" if spoken else _thought(raw), raw, prompt,
+        "" if spoken else _thought(raw), raw, prompt, seen[1],
     )  # fmt: skip
 
 
@@ -470,8 +500,7 @@ def _exchange_lines(exchange: Exchange, talk: Conversation, prompts: bool) -> It
         if channel := channel_text(part, talk):
             yield _line((channel, "soft"), indent=DEEP)
     for notice in exchange.notices:
-        who = "all" if notice.seen_by == talk.seats else ", ".join(notice.seen_by)
-        yield _line((f"{who}: ", "soft"), (notice.text, ""), indent=DEEP)
+        yield _line((f"{_readers(notice.seen_by, talk)}: ", "soft"), (notice.text, ""), indent=DEEP)
 
 
 def _outcome_lines(part: Outcome) -> Iterator[Line]:
@@ -524,8 +553,8 @@ def _role(talk: Conversation, seat: str) -> str:
 
 
 def channel_text(part: Outcome | Utterance, talk: Conversation) -> str:
-    """Returns who saw a move: "to all", "to bob", "to nobody else"; empty where that is unknown or
-    there is nothing to see."""
+    """Returns who saw a move: "to all", "to bob", "to nobody else", "to bob; only text to carol";
+    empty where that is unknown or there is nothing to see."""
     seen_by = part.seen_by
     own = part.seat if isinstance(part, Utterance) else ""
     if seen_by is None or (isinstance(part, Utterance) and not part.name):
@@ -533,7 +562,14 @@ def channel_text(part: Outcome | Utterance, talk: Conversation) -> str:
     if seen_by and set(seen_by) == set(talk.seats):
         return "to all"
     others = [seat for seat in seen_by if seat != own]
-    return f"to {', '.join(others)}" if others else f"to nobody{' else' * bool(own)}"
+    told = [f"to {', '.join(others)}"] if others else []
+    for seats, fields in part.seen_in_part:
+        told.append(f"only {' and '.join(fields)} to {_readers(seats, talk)}")
+    return "; ".join(told) or f"to nobody{' else' * bool(own)}"
+
+
+def _readers(seats: Seats, talk: Conversation) -> str:
+    return "all" if seats == talk.seats else ", ".join(seats)
 
 
 def amounts_text(amounts: Mapping[str, str | None]) -> str:
@@ -602,7 +638,7 @@ def _exchange_html(
     )
     notices = Markup("").join(
         Markup('<p class="notice-of"><span class="channel">to {}:</span> {}</p>').format(
-            "all" if one.seen_by == talk.seats else ", ".join(one.seen_by), _shown(one.text, cut)
+            _readers(one.seen_by, talk), _shown(one.text, cut)
         )
         for one in exchange.notices
     )

@@ -17,7 +17,7 @@ from gamedsl import Action, ParseFailure, cli
 from gamedsl.prompting.events import known
 from gamedsl.runtime.replay import Replay, replay
 from gamedsl.runtime.transcripts import TranscriptError, dump, read
-from gamedsl.view.conversation import conversation_of, text_of
+from gamedsl.view.conversation import channel_text, conversation_of, text_of
 from tests.export.games import NAMES, loaded, play, written
 
 SHOWN = """\
@@ -317,6 +317,31 @@ seats: ann, bob
        | why: so
        to all
 payoffs: ann 0, bob 0"""
+
+
+PARTS = """
+game: parts
+roles: [writer, drawer, judge]
+types: {Suit: [red, black], Card: {suit: Suit, high: truth}}
+turns:
+  - {draw: card, from: Card, seen_by: {suit: all}}
+  - {role: writer, say: clue, read: {text: text(9), ok: truth}, seen_by: {text: all, ok: judge}}
+  - {role: drawer, say: guess, read: {text: text(9), ok: truth}, seen_by: owner}
+  - {role: judge, choose: mark, from: [good, bad]}
+payoffs: 0
+"""
+
+
+def test_who_saw_some_fields_of_a_record_is_told(tmp_path: Path) -> None:
+    game = written(tmp_path, PARTS)
+    episode = game.env().reset()
+    episode.step({"writer": '{"text": "no", "ok": true}'})
+    episode.step({"drawer": '{"text": "no", "ok": true}'})
+    (transcript,) = read(dump(episode))
+    talk = conversation_of(replay(game, transcript))
+    told = [channel_text(part, talk) for one in talk.exchanges for part in one.parts]
+    assert told == ["only suit to all", "to judge; only text to drawer", "to nobody else"]
+    assert not any(one.notices for one in talk.exchanges)
 
 
 def test_spoken_text_is_indented_and_sanitised(tmp_path: Path) -> None:
