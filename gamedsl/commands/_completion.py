@@ -93,9 +93,9 @@ def _settings(prefix: str, **_: object) -> Iterable[str]:
 
 
 def _models(**_: object) -> Iterable[str]:
-    from gamedsl.policies.names import EMBEDDED, TABULAR, WORDS
+    from gamedsl.policies.names import NAMES
 
-    return (*EMBEDDED, TABULAR, WORDS)
+    return NAMES
 
 
 def _players(**_: object) -> Iterable[str]:

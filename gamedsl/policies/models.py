@@ -20,7 +20,7 @@ from huggingface_hub.errors import StrictDataclassError
 from gamedsl.policies import random_models, smollm2
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.errors import ModelError
-from gamedsl.policies.names import EMBEDDED, SMALL, TINY
+from gamedsl.policies.names import NAMES, SMALL, TINY
 from gamedsl.policies.network import layers_of
 from gamedsl.policies.process_memory import give_back_freed_memory
 from gamedsl.policies.progress_bars import without_progress_bars
@@ -51,11 +51,11 @@ def locate(name: str, notify: Notify = silent) -> str:
         return str(expanded(name))
     if _HUB_ID.fullmatch(name):
         return name
-    near = difflib.get_close_matches(name, EMBEDDED, n=1)
+    near = difflib.get_close_matches(name, NAMES, n=1)
     hint = f"did you mean `{near[0]}`? Otherwise give" if near else "give"
     raise ModelError(
         f"no model is called `{name}`",
-        f"{hint} `{'` or `'.join(EMBEDDED)}`, a local folder, or a hub id such as `owner/model`",
+        f"{hint} `{'` or `'.join(NAMES)}`, a local folder, or a hub id such as `owner/model`",
     )
 
 

@@ -10,6 +10,8 @@ TINY = "tiny"
 TABULAR = "tabular"
 WORDS = "words"
 EMBEDDED = (SMOLLM2, SMALL, TINY)
+"""Language models."""
+NAMES = (*EMBEDDED, TABULAR, WORDS)
 NO_LANGUAGE = frozenset((TABULAR, WORDS))
 """Policies that need no language model, and no package for one."""
 

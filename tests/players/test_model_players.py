@@ -107,6 +107,7 @@ def test_an_unfinished_run_plays_its_last_checkpoint(folder, dilemma, tmp_path) 
     [
         ("run:nowhere", "is not the folder of a run", "run:FOLDER@STEP"),
         ("run:{}/run@7", "no checkpoint of step 7", "of steps 1, 2"),
+        ("model:tabluar", "no model is called `tabluar`", "did you mean `tabular`"),
         ("model:smollm3", "no model is called `smollm3`", "did you mean `smollm2-135m`"),
     ],
 )
