@@ -75,7 +75,8 @@ def compile_file(
             return Result(None, None, problems.sorted())
     if result.document is None:
         return result
-    return replace(result, document=with_used_files(result.document, read))
+    result = replace(result, document=with_used_files(result.document, read))
+    return _with_origins(result, params)
 
 
 def check_names(path: Path) -> Result:
@@ -84,9 +85,20 @@ def check_names(path: Path) -> Result:
     problems = Problems(MAX_ERRORS)
     with _room_on_the_stack(), collector_paused():
         try:
-            return _read(path, None, problems)
+            return _with_origins(_read(path, None, problems), None)
         except FloodError:
             return Result(None, None, problems.sorted())
+
+
+def _with_origins(result: Result, params: Mapping[str, Any] | None) -> Result:
+    """Returns a result whose problems tell what they come from, where they stand elsewhere."""
+    document = result.document
+    if document is None or not result.diagnostics or not (document.extends or params):
+        return result
+    from gamedsl.sema.origins import with_origins
+
+    found = [with_origins(problem, document, params) for problem in result.diagnostics]
+    return replace(result, diagnostics=found)
 
 
 def _compile_again(

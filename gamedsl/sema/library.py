@@ -58,12 +58,14 @@ class Document:
     """A file whose shape is right. `root` is the tree after `extends`.
 
     `files` begins with it, and goes on with those that it extends; once the game is compiled, also
-    with the protocols, games and reward files beside it that it uses."""
+    with the protocols, games and reward files beside it that it uses. `extends` are the places
+    where each file of the chain, but the last, names the next."""
 
     kind: Kind
     name: str
     root: Mapping
     files: tuple[Path, ...]
+    extends: tuple[Span, ...] = ()
 
 
 class _Chain(NamedTuple):
@@ -319,7 +321,9 @@ def load_document(path: Path | str, problems: Problems) -> Document | None:
     )
     if problems.count_errors() > before:
         return None
-    return Document(chain.kind, chain.name, root, tuple(chain.paths))
+    named = (each.get("extends") for each in chain.roots[:-1])
+    extends = tuple(node.span for node in named if node is not None)
+    return Document(chain.kind, chain.name, root, tuple(chain.paths), extends)
 
 
 def _sections_from_uses(root: Mapping, near: Path, problems: Problems) -> set[str]:

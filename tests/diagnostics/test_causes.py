@@ -340,3 +340,23 @@ def test_help_that_hides_comes_before_one_that_tells(
     (found,) = errors(LEAKING + turns + last, tmp_path)
     assert (found.help, [edit.text for edit in found.edits]) == (help, edits)
     assert errors(apply_edits(found.span.source.text, found.edits), tmp_path) == []
+
+
+def test_problems_in_an_extended_file_name_the_one_that_extends_it(tmp_path: Path) -> None:
+    mine = tmp_path / "mine.yaml"
+    mine.write_text("game: mine\nextends: stag_hunt\nactions: [stag, hare, boar]\n", "utf-8")
+    (found,) = compile_file(mine).diagnostics
+    assert [(note.span.text, note.text) for note in found.notes] == [
+        ("stag_hunt", "extended here")
+    ]  # fmt: skip
+    assert found.help == f"add the column `boar`: write the whole section `payoffs` in {mine}"
+    mine.write_text("game: mine\nextends: tic_tac_toe\nparams: {rows: 0}\n", "utf-8")
+    (found,) = compile_file(mine).diagnostics
+    assert [(note.span.text, note.text) for note in found.notes] == [("rows", "changed here")]
+
+
+def test_a_problem_of_what_a_param_sizes_names_the_flag() -> None:
+    (found,) = compile_file("tic_tac_toe", {"rows": "0"}).diagnostics
+    assert [(note.span.source.name, note.span.text) for note in found.notes] == [
+        ("--param rows", "0")
+    ]  # fmt: skip
