@@ -27,12 +27,15 @@ def seats_named(ir: GameIR, names: Iterable[str]) -> frozenset[str]:
             continue
         seats = {seat for seat in ir.everyone if name in (seat, ir.role_of[seat])}
         if not seats:
-            known = (*ir.everyone, *dict.fromkeys(ir.role_of.values()))
-            near = did_you_mean(name, known)
-            fix = f"did you mean `{near}`?" if near else f"there are {', '.join(ir.everyone)}"
-            raise SeatError(f"{ir.name} has no seat `{name}`; {fix}")
+            raise _no_seat(ir, name, (*ir.everyone, *dict.fromkeys(ir.role_of.values())))
         found |= seats
     return frozenset(found)
+
+
+def _no_seat(ir: GameIR, name: str, known: Iterable[str]) -> SeatError:
+    near = did_you_mean(name, known)
+    fix = f"did you mean `{near}`?" if near else f"there are {', '.join(ir.everyone)}"
+    return SeatError(f"{ir.name} has no seat `{name}`; {fix}")
 
 
 def players_named(ir: GameIR, held: frozenset[str], against: Iterable[str]) -> dict[str, str]:
@@ -40,7 +43,8 @@ def players_named(ir: GameIR, held: frozenset[str], against: Iterable[str]) -> d
     `mcts:200`.
 
     Each of `against` is `SEAT=PLAYER`, or `PLAYER` for all other seats that none has named before.
-    A seat that nothing names is left out. Raises SeatError for a player of a seat that is held.
+    A seat that nothing names is left out. Raises SeatError for a player of a seat that is held, or
+    that there is not: no kind of player has a `=` behind its name.
     """
     others = [seat for seat in ir.everyone if seat not in held]
     named: dict[str, str] = {}
@@ -50,6 +54,8 @@ def players_named(ir: GameIR, held: frozenset[str], against: Iterable[str]) -> d
             if seat.strip() in held:
                 raise SeatError(f"{seat.strip()} is yours: name a player for another seat")
             named[seat.strip()] = spec.strip()
+        elif equals and seat.strip().isidentifier():
+            raise _no_seat(ir, seat.strip(), ir.everyone)
         else:
             named |= {one: text.strip() for one in others if one not in named}
     return named

@@ -100,6 +100,7 @@ def test_play_without_a_question_takes_one_step() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
+        (["--against", "z=random"], "tic_tac_toe has no seat `z`; there are x, o"),
         (["--as", "z"], "tic_tac_toe has no seat `z`; there are x, o"),
         (["--as", "x,o"], "`x,o` is 2 seats of tic_tac_toe, and the loop holds one"),
         (["--against", "nobody"], "there is no player `nobody`"),

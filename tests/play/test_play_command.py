@@ -212,6 +212,7 @@ def test_own_seats_and_opponents_are_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for given, message in (
+        (["kuhn_poker", "--against", "third=random"], "no seat `third`; there are first, second"),
         (["kuhn_poker", "--as", "frist"], "has no seat `frist`; did you mean `first`?"),
         (["kuhn_poker", "--against", "minmax"], "there is no player `minmax`"),
         (["kuhn_poker", "--against", "first=random"], "first is yours"),
