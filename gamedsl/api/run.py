@@ -208,11 +208,13 @@ class Run:
         `players` hold seats in its place, by the name of a seat or a role: a text such as
         "random" or "mcts:200", or a player. Two calls with the same seed see the same chance.
         `step` is one that has a checkpoint, by default the last. Raises `gamedsl.UserError` for a
-        player that cannot be had.
+        player that cannot be had, and for fewer episodes than one.
         """
         from gamedsl.api.plays import play_episodes
         from gamedsl.players.table import open_player
 
+        if episodes < 1:
+            raise UserError(f"{episodes} episodes cannot be played", "ask for 1 or more")
         ir, held = self.game.ir, dict[str, Player]()
         roles = {**ir.role_of, **{seat: seat for seat in ir.everyone if seat not in ir.role_of}}
         for name, player in (players or {}).items():

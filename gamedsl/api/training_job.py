@@ -419,13 +419,17 @@ def _load(file: str | Path, params: Mapping[str, Any]) -> Game:
 
 @contextmanager
 def _saying_how_to_go_on(folder: RunFolder, listener: Listener) -> Iterator[None]:
-    """Has a run that could not write a file say how it goes on, beside what is wrong."""
+    """Has a run that could not write a file, and is still there, say how it goes on, beside what is
+    wrong."""
+    from gamedsl.runs.saved import INFO
     from gamedsl.storage.refusals import WriteRefused
 
     try:
         yield
     except WriteRefused:
-        listener.notify(f"training stopped; it goes on with: gamedsl train --resume {folder.path}")
+        if (folder.path / INFO).exists():
+            going_on = f"gamedsl train --resume {folder.path}"
+            listener.notify(f"training stopped; it goes on with: {going_on}")
         raise
 
 

@@ -157,7 +157,12 @@ def _picked(report: Report, pick: int | None) -> Solution | None:
 
     if pick is None:
         return report.solution
-    found = report.one_shot.found if report.one_shot is not None else ()
+    if report.one_shot is None:
+        raise Unfit(
+            f"--pick {pick} chooses from the list of equilibria that a payoff table has, and here "
+            "there is no list; leave it out"
+        )
+    found = report.one_shot.found
     if pick > len(found):
         raise Unfit(f"--pick {pick}: there are {len(found)} equilibria to pick from")
     return found[pick - 1].solution

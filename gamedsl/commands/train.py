@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     loading, leads = LoadingTimes(), os.environ.get("RANK", "0") == "0"
-    if leads:
+    if leads and (args.file or args.resume):
         loading.begin(f"reading {args.file or args.resume}")  # before imports, which take longer
     try:
         return _run(args, loading, leads=leads)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from gamedsl.ir.game import GameIR
     from gamedsl.policies.budget import Budget
     from gamedsl.runtime import Action, Decision, Env, Episode, Game, ParseFailure
     from gamedsl.runtime.memory import Memory
@@ -127,11 +128,23 @@ def answer(player: Player, posed: Sequence[Posed]) -> list[Answered]:
 def play(
     env: Env, players: Mapping[str, Player], seed: int = 0, memory: Memory | None = None
 ) -> Episode:
-    """Play one episode to its end. KeyError for a seat that nobody holds; as `Env.reset`."""
+    """Play one episode to its end. Raises PlayerError for a seat that nobody holds, and as
+    `Env.reset`."""
+    held = {seat: _holder(players, seat, env.ir) for seat in env.ir.everyone}
     episode = env.reset(seed=seed, memory=memory)
     while not episode.done:
-        episode.step({d.seat: players[d.seat].act(d, episode) for d in episode.decisions})
+        episode.step({d.seat: held[d.seat].act(d, episode) for d in episode.decisions})
     return episode
+
+
+def _holder(players: Mapping[str, Player], seat: str, ir: GameIR) -> Player:
+    try:
+        return players[seat]
+    except KeyError:
+        raise PlayerError(
+            f"nobody holds the seat `{seat}` of {ir.name}",
+            f"give a player for each of {', '.join(ir.everyone)}",
+        ) from None
 
 
 NUMBER = r"\d+(\.\d*)?|\.\d+"

@@ -50,10 +50,19 @@ def check_curriculum(check: RecipeCheck) -> None:
     plan = check.recipe.curriculum
     params = [param.name for param in check.ir.params]
     if plan.param is not None and plan.param not in params:
-        report_unknown(
-            check.problems, "GD0705", f"`curriculum` names no param `{plan.param}`", plan.param,
-            params, check.span("curriculum.param"), "its params",
-        )  # fmt: skip
+        message, span = (
+            f"`curriculum` names no param `{plan.param}`",
+            check.span("curriculum.param"),
+        )
+        if params:
+            report_unknown(
+                check.problems, "GD0705", message, plan.param, params, span, "its params"
+            )
+        else:
+            check.problems.add(
+                "GD0705", message, span, why="this game has no params",
+                help="declare it under `params`, or leave `curriculum` out",
+            )  # fmt: skip
     check.check(_CONFLICTS)
     if plan.rows is not None:
         _check_rows(check, plan.rows)

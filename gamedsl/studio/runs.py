@@ -90,5 +90,7 @@ def compare(folders: Sequence[str]) -> str:
         try:
             page = write_comparison([Path(one) for one in folders], Path(work) / "comparison.html")
         except FileNotFoundError as error:
-            raise Refused(f"{error.filename} is no run", "choose runs of the list") from error
+            raise Refused(
+                f"{Path(error.filename).parent} is no run", "choose runs of the list"
+            ) from error
         return read_text(page, limit=MOST_PAGE)

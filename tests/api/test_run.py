@@ -96,6 +96,11 @@ def test_wrong_players_have_a_fix(run: gamedsl.Run, players: dict[str, str], fac
     assert caught.value.fix
 
 
+def test_no_episodes_are_refused(run: gamedsl.Run) -> None:
+    with pytest.raises(gamedsl.UserError, match="0 episodes cannot be played"):
+        run.play(episodes=0)
+
+
 def test_saved_plays_are_replayed_by_the_command(
     run: gamedsl.Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -49,6 +49,12 @@ def test_random_is_uniform_and_seeded(stag) -> None:
     assert seen != choices(stag, open_player("random", stag, seed=2), range(500))
 
 
+def test_a_seat_that_nobody_holds_is_named(stag) -> None:
+    first, second = stag.ir.seats
+    with pytest.raises(PlayerError, match=f"nobody holds the seat `{second}`"):
+        play(stag.env(), {first: open_player("random", stag, seed=0)})
+
+
 def test_fixed_takes_the_first_that_is_legal(stag) -> None:
     assert choices(stag, open_player("fixed:hare", stag, seed=1)) == {"hare": 2}
     game = gamedsl.load("tic_tac_toe")

@@ -92,3 +92,10 @@ def test_labels_without_an_option_show_no_prompts(run: Path) -> None:
     (run / "checksums.json").unlink(missing_ok=True)
     page = write_report(run).read_text("utf-8")
     assert "labels.json has no label of stag" in page
+
+
+def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    """A run whose folder is deleted while it trains ends in a sentence, which needs the file."""
+    with pytest.raises(FileNotFoundError) as caught:
+        write_report(tmp_path / "gone")
+    assert caught.value.filename == str(tmp_path / "gone" / "run.json")

@@ -198,6 +198,7 @@ def test_infinitely_many_equilibria_are_called_so(tmp_path, capsys):
         (["kuhn_poker", "--method", "equilibria"], "this is no game in which every seat decides"),
         (["kuhn_poker", "--method", "backward"], "neither has perfect information nor"),
         (["kuhn_poker", "--method", "lp", "--limit", "20"], "raise --limit"),
+        (["kuhn_poker", "--pick", "1"], "here there is no list; leave it out"),
         (["stag_hunt", "--pick", "4"], "there are 3 equilibria to pick from"),
         (["stag_hunt", "--iterations", "0"], "no number from 1 up"),
     ],

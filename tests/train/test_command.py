@@ -185,6 +185,11 @@ def test_a_changed_game_is_not_resumed(game_file: Path, capsys) -> None:
     assert open_run(Path("run")).records()[-1]["step"] == 3
 
 
+def test_without_a_file_nothing_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _train() == 2
+    assert capsys.readouterr().err.startswith("gamedsl train: name a game")
+
+
 def test_fewer_steps_than_are_done_are_refused(
     game_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

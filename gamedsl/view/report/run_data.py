@@ -6,6 +6,8 @@ fails, or gives another hash, a note says so and these are left out.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -86,7 +88,7 @@ def read_run(folder: Path, *, with_game: bool = True) -> RunData:
     """Reads a run folder, and compiles its game if `with_game`. Raises FileNotFoundError if
     it has no `run.json`, and RunDamaged for a folder that is not as the run wrote it."""
     if not (folder / INFO).exists() and not (folder / INFO).is_symlink():
-        raise FileNotFoundError(folder / INFO)
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(folder / INFO))
     run = open_saved(folder)
     run.require(lambda name: not name.startswith(("adapters/", "pool/")))
     info, labels, records = run.info(("game",)), run.label_book(), run.records()
