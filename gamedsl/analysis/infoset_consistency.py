@@ -17,6 +17,7 @@ from gamedsl.analysis.nodes import Node, history_text, replay
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Diagnostic, Problems
 from gamedsl.engine.kernel import Ask
+from gamedsl.ir.values import name_of
 from gamedsl.prompting import events
 from gamedsl.runtime.views import Viewer
 
@@ -191,7 +192,18 @@ def _unlike(one: object, other: object, path: str = "") -> tuple[str, str]:
         key = next(k for k in {**one, **other} if one.get(k) != other.get(k))
         inner = path if key in ("state", "bound") and not path else f"{path}.{key}".lstrip(".")
         return _unlike(one.get(key), other.get(key), inner)
-    return f"{path} is {one}", f"{path} is {other}"
+    return f"{path} is {_written(one)}", f"{path} is {_written(other)}"
+
+
+def _written(value: object) -> str:
+    """Returns a value of a view as the language writes it: names without quotes, `none`, `true`."""
+    match value:
+        case list() | tuple():
+            return f"[{', '.join(map(_written, value))}]"
+        case dict():
+            return f"{{{', '.join(f'{_written(key)}: {_written(v)}' for key, v in value.items())}}}"
+        case _:
+            return name_of(value)
 
 
 def _different(one: str, other: str) -> tuple[str, str]:
