@@ -120,6 +120,34 @@ def test_outcomes_say_for_what_they_are(tmp_path: Path) -> None:
     assert lines[4:6] == ["No. 1: 5", "No. 2: 5"]
 
 
+def test_outcomes_seen_in_part_say_for_what_they_are(tmp_path: Path) -> None:
+    """Drawn again in each pass, too; the key is that of the value."""
+    text = """
+game: case
+roles: [north, south]
+types: {Lot: [vase, coin], Card: {rank: 1..9, suit: [red, black]}}
+turns:
+  - repeat: 2
+    turns:
+      - {draw: card, per: [role, Lot], from: Card, seen_by: {rank: owner, suit: others}}
+      - {draw: mark, per: Lot, from: Card, seen_by: {rank: all}}
+      - {role: all, choose: move, from: [left, right]}
+payoffs: 0
+"""
+    episode = load(text, tmp_path).env().reset(seed=3)
+    for _ in range(2):
+        true = episode.state.variables
+        (decision, _) = episode.decisions
+        told = decision.messages[-1][1].split("\n")
+        told = told[told.index("south chose left.") :] if "south chose left." in told else told
+        for lot in ("vase", "coin"):
+            mine, theirs = true["card"]["north"][lot], true["card"]["south"][lot]
+            assert f"card of {lot} for north: rank={mine[0]}." in told
+            assert f"card of {lot} for south: suit={theirs[1]}." in told
+            assert f"mark of {lot}: rank={true['mark'][lot][0]}." in told
+        episode.step({"north": Action("left"), "south": Action("left")})
+
+
 TALK = """
 game: case
 roles: [north, south]
