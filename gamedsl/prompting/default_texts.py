@@ -96,15 +96,14 @@ class Questions:
         """Returns who decides at the same time, where several do."""
         if not step.joint or len(step.actors) == 1:
             return ""
+        verb = "reply" if step.said is not None else "choose"
         if step.asks_some:
-            verb = "reply" if step.said is not None else "choose"
             return f"All who are asked {verb} at the same time."
-        if step.said is not None:
-            return "All reply at the same time."
         *first, last = (self._shown_role[seat] for seat in step.actors)
-        everyone = set(step.actors) == set(self._ir.seats)
+        masked = self._ir.labels.kind == "masked"  # which calls referees players, too
+        everyone = set(step.actors) == set(self._ir.everyone if masked else self._ir.seats)
         actors = "All" if everyone else f"{', '.join(first)} and {last}"
-        return f"{actors} choose at the same time."
+        return f"{actors} {verb} at the same time."
 
     def _question(self, step: Choose) -> str:
         """Returns the question of a step: its `about`, else, where names are shown, its name. The

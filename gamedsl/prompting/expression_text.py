@@ -41,6 +41,7 @@ from gamedsl.ir.expr import (
     Table,
     expressions_in,
     loops_of,
+    walk,
 )  # fmt: skip
 from gamedsl.ir.game import GameIR
 from gamedsl.ir.graphs import Adjacency, grid_shape
@@ -63,6 +64,7 @@ from gamedsl.ir.types import (
     Type,
     domain,
     plain,
+    text_or_record,
     valued,
 )  # fmt: skip
 from gamedsl.ir.values import Bag as BagValue
@@ -126,6 +128,12 @@ _CALLED = {
 as a call, and its row explains it."""
 
 
+_ORDINALS = (
+    "first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth",
+)  # fmt: skip
+"""The words for the places in a list, by their index."""
+
+
 _NEIGHBORS = {
     "square": "cells that share an edge",
     "king": "cells that share an edge or a corner",
@@ -171,6 +179,7 @@ class Phrases:
         self._once = _single_reads(ir)
         self._bare = _items_of(ir)
         self._referees = _only_of_referees(ir)
+        self._replied = _fields_of_replies(ir)
         self.used: dict[str, None] = {}
         """The lets that the texts so far name, in order."""
         self.unexplained: dict[str, str] = {}
@@ -205,6 +214,10 @@ class Phrases:
     def role(self, seat: str) -> str:
         """Returns how prompts call a seat."""
         return self._roles.get(seat, seat)
+
+    def field(self, name: str) -> str:
+        """Returns the name of a record's field: as replies write it, or as words."""
+        return name if name in self._replied else name.replace("_", " ")
 
     # values
 
@@ -434,12 +447,14 @@ class Phrases:
             return f"{article}{whose or self._at(of, _ATOM)} of {self._at(key, _ATOM)}", _ATOM
         if isinstance(kind, PerSeat):
             return f"{self._at(of, _ATOM)} of {self._at(key, _ATOM)}", _PHRASE
+        if isinstance(kind, List) and isinstance(key, Const) and key.value in range(len(_ORDINALS)):
+            return f"the {_ORDINALS[key.value]} of {whose or self._at(of, _NOUN)}", _NOUN
         return f"{whose or self._at(of, _ATOM)}[{self.text(key)}]", _ATOM
 
     def _field(self, of: Expr, index: int) -> tuple[str, int]:
         kind = plain(of.type)
         if isinstance(kind, Record):
-            whole, field = self._at(of, _ATOM), kind.fields[index][0].replace("_", " ")
+            whole, field = self._at(of, _ATOM), self.field(kind.fields[index][0])
             chained = "'s " in whole or (" of " in whole and not whole.startswith("("))
             return (f"the {field} of {whole}" if chained else f"{whole}'s {field}"), _ATOM
         part = ("row", "column")[index] if is_cell(kind) else f"part {index + 1}"
@@ -449,8 +464,25 @@ class Phrases:
         """Returns the items of a comprehension: `its value of g for each g in Good`."""
         *outer, last = loops = loops_of(expr)
         if not outer and isinstance(last.item, Local) and last.targets == (last.item.name,):
+            if (one := self._left_out(last)) is not None:
+                return f"each of {self.source(last.source)} other than {self._at(one, _NOUN)}"
             return f"each {self._loop(last)}"
         return f"{self._at(last.item, _PHRASE)} for {self._loops(loops, 'each')}"
+
+    def _left_out(self, loop: Collect) -> Expr | None:
+        """Returns the one item that a loop leaves out, where that is all that its condition
+        says."""
+        match None if loop.condition is None else self.decided(loop.condition):
+            case Apply(function="!=", arguments=(Local(name=name), one)) if (
+                name,
+            ) == loop.targets and not _reads(one, name):
+                return one
+            case Apply(function="!=", arguments=(one, Local(name=name))) if (
+                name,
+            ) == loop.targets and not _reads(one, name):
+                return one
+            case _:
+                return None
 
     def _loops(self, loops: Iterable[Collect], every: str) -> str:
         """Returns what some loops go through: `each a of A and each b of B`."""
@@ -726,8 +758,10 @@ class Phrases:
                 return self.condition(other, (one.value == holds) == (name == "=="))
         if isinstance(left, Const) and not isinstance(right, Const) and name in ("==", "!="):
             left, right = right, left
-        if isinstance(right, Me) and name in ("==", "!="):
+        if isinstance(right, Me) and not isinstance(left, Local) and name in ("==", "!="):
             left, right = right, left
+        if isinstance(left, Me) and isinstance(right, Local) and right.name not in self._called:
+            left, right = (right, left) if name in ("==", "!=") else (left, right)
         verb = _COMPARED[name][0 if holds else 1]
         truths = isinstance(left.type, Bool) and isinstance(right.type, Bool)
         if truths and name in ("==", "!="):
@@ -767,6 +801,11 @@ class Phrases:
 def _joined(loops: list[str]) -> str:
     """Returns what several loops go through, so that a condition is read with its own loop."""
     return (", " if any(" where " in loop for loop in loops[:-1]) else " and ").join(loops)
+
+
+def _reads(expr: Expr, name: str) -> bool:
+    """Returns whether an expression reads a local name."""
+    return any(isinstance(part, Local) and part.name == name for part in walk(expr))
 
 
 def _is_map(expr: Expr) -> bool:
@@ -833,6 +872,18 @@ def _single_reads(ir: GameIR) -> frozenset[str]:
         for let in ir.lets
         if "." in let.name and not let.parameters and read[let.name] == 1 and let.name not in mapped
     )
+
+
+def _fields_of_replies(ir: GameIR) -> frozenset[str]:
+    """Returns the names of fields that some reply must write."""
+    found: set[str] = set()
+    for step in walk_steps(ir.turns):
+        if isinstance(step, Choose) and step.said is not None:
+            kind = plain(step.type)
+            kinds = text_or_record(kind)
+            record = kind if kinds is None else kinds.record
+            found |= {name for name, _ in record.fields} if isinstance(record, Record) else set()
+    return frozenset(found)
 
 
 def _items_of(ir: GameIR) -> frozenset[str]:

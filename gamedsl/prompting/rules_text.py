@@ -12,21 +12,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from itertools import groupby
 from typing import Any, assert_never
 
-from gamedsl.ir.evaluate import Budget, EvaluationError, SpentError
+from gamedsl.ir.evaluate import Budget, EvaluationError, Scope, SpentError
 from gamedsl.ir.expr import (
     Apply,
     Build,
     Cell,
     Const,
+    Consult,
     Expr,
     Get,
     If,
+    LastBy,
     LetCall,
     LetMap,
     Me,
+    Past,
     Read,
+    Stream,
     Table,
     expressions_in,
     walk,
@@ -84,6 +89,7 @@ from gamedsl.ir.types import (
     Tuple,
     Type,
     Union,
+    is_by_role,
     plain,
     text_or_record,
 )  # fmt: skip
@@ -100,6 +106,7 @@ from gamedsl.prompting.expression_text import (
     parts_of,
 )  # fmt: skip
 from gamedsl.prompting.labels import LabelBook, hidden_words
+from gamedsl.prompting.visibility import reads
 
 OUTCOMES, OF_MANY = 16, 8
 """Outcomes of a fixed sequence of decisions that are listed with what each pays, of up to two
@@ -179,13 +186,19 @@ class _Writer:
         yield "The play, in this order:"
         yield from self._steps(ir.turns)
         yield from self._ending()
-        paid = list(self._payoffs(ir.payoffs, "at the end"))
-        yield from paid
+        if not (self._pays_on_the_way() and all(_is_constant(e, 0) for _, e in ir.payoffs)):
+            yield from self._payoffs(ir.payoffs, "at the end")
         for name, amounts in ir.scores:
             yield from self._amounts(f"scores for {named(name)}", amounts)
         yield from self._amounts("is scored at the end", ir.referee_payoffs)
         yield from self._invalid()
         yield from self._meanings()
+
+    def _pays_on_the_way(self) -> bool:
+        """Returns whether something is paid before the end."""
+        steps = list(walk_steps(self._ir.turns))
+        paid = any(isinstance(step, Pay) and step.stream == "payoffs" for step in steps)
+        return paid or any(isinstance(step, Stage) and step.payoffs for step in steps)
 
     def _opening(self) -> str:
         """Returns who plays, and what the game is about; a game whose labels are given in its file
@@ -204,10 +217,17 @@ class _Writer:
         return f"This is {ir.name}, a {players}.{watched}{about}"
 
     def _seats(self, seats: Iterable[str]) -> str:
-        """Returns seats in a list; of more than four of one role the first and the last."""
-        shown = [self._say.role(seat) for seat in seats]
-        if len(shown) > 4:
-            return f"{shown[0]} to {shown[-1]}"
+        """Returns seats in a list; of more than four of one role, one after another, the first and
+        the last."""
+        shown: list[str] = []
+        for _, group in groupby(seats, self._ir.role_of.__getitem__):
+            run = tuple(group)
+            everyone = self._ir.everyone
+            at = everyone.index(run[0])
+            if len(run) > 4 and run == everyone[at : at + len(run)]:
+                shown.append(f"{self._say.role(run[0])} to {self._say.role(run[-1])}")
+            else:
+                shown += map(self._say.role, run)
         return listed(shown) if shown else ""
 
     # state
@@ -272,19 +292,19 @@ class _Writer:
                     "the one that it is for" if step.by_seat else self._acting()
                 ):
                     seen = self._reading(step.readers, "it", step.type)
-                yield _sentence(head, self._draw(step), seen)
+                yield self._sentence(head, self._draw(step), seen)
             case Show():
-                yield _sentence(head, self._show(step))
+                yield self._sentence(head, self._show(step))
             case Do():
                 told = [self._statement(statement) for statement in step.statements]
                 if test is None and len("; ".join(told)) > _LONG:
-                    yield from (_sentence(head, each) for each in told)
+                    yield from (self._sentence(head, each) for each in told)
                 else:
-                    yield _sentence(head, "; ".join(told))
+                    yield self._sentence(head, "; ".join(told))
             case Pay():
                 yield from _after(head, self._amounts(_stream(step.stream), step.amounts))
             case Call():
-                yield _sentence(head, self._call(step))
+                yield self._sentence(head, self._call(step))
             case Block():
                 if test is None:
                     yield from (line.removeprefix(_INDENT) for line in self._steps(step.body))
@@ -313,8 +333,10 @@ class _Writer:
             what = self._reply(step) if step.said is not None else self._options(step)
             at_once = " at the same time" if step.joint and len(step.actors) > 1 else ""
             with self._readers_called(f"who {verb}", f"who {verb}"):
-                seen = self._reading(_readers_of(step), person.subject, step.type, by="it")
-            yield _sentence(head, f"{subject} {made}{at_once}{what}", seen)
+                own = f"who {verb} it" if person is IT else person.subject
+                own = "" if step.knows is not None else own
+                seen = self._reading(_readers_of(step), person.subject, step.type, "it", own)
+            yield self._sentence(head, f"{subject} {made}{at_once}{what}", seen)
             yield from (_INDENT + line for line in self._actions(step))
             if step.knows is not None:
                 told = listed(self._say.text(entry.value) for entry in step.knows)
@@ -338,7 +360,7 @@ class _Writer:
         if step.actor is not None:
             return self._say.operand(step.actor)
         if step.among is not None:
-            return f"each of {self._say.operand(step.among)}"
+            return _each_of(self._say.operand(step.among))
         if set(step.actors) == set(self._ir.seats):
             return "each player"
         return f"each of {self._seats(step.actors)}"
@@ -429,13 +451,11 @@ class _Writer:
         kind = plain(step.type)
         form = " as code" if said.form == "code" else " in words"
         if isinstance(kind, Record) and said.form == "tool":
-            return (
-                f", a call of {listed((name.replace('_', ' ') for name, _ in kind.fields), 'or')}"
-            )
+            return f", a call of {listed((self._say.field(name) for name, _ in kind.fields), 'or')}"
         if said.form == "either":
             form = f": {self._kind(kind)}"
         elif isinstance(kind, Record):
-            fields = (f"{name.replace('_', ' ')} ({self._kind(of)})" for name, of in kind.fields)
+            fields = (f"{self._say.field(name)} ({self._kind(of)})" for name, of in kind.fields)
             form = f": {listed(fields)}"
         valid = "" if said.valid is None else f", such that {self._say.condition(said.valid)}"
         return f"{form}{valid}"
@@ -575,18 +595,22 @@ class _Writer:
             told = self._reading(readers, "its owner", None)
         return f"; {told[0].lower()}{told[1:]}" if told else ""
 
-    def _reading(self, readers: Readers, owner: str, type: Type | None, by: str = "") -> str:
+    def _reading(
+        self, readers: Readers, owner: str, type: Type | None, by: str = "", whole: str = ""
+    ) -> str:
         """Returns who sees a value, where not all do. `owner` is what its owner is called, `by`
-        is there for a choice, which its actor sees."""
-        told = self._readers(readers, by or owner, type)
+        is there for a choice, which its actor sees; `whole` is who sees all of a record."""
+        told = self._readers(readers, by or owner, type, whole=whole)
         self._secrets |= bool(told)
         return told
 
-    def _readers(self, readers: Readers, owner: str, type: Type | None, seen: str = "it") -> str:
+    def _readers(
+        self, readers: Readers, owner: str, type: Type | None, seen: str = "it", whole: str = ""
+    ) -> str:
         """Returns who sees what is called `seen`; nothing where all do."""
         everyone = self._ir.everyone
         if readers.fields and isinstance(type, Record):
-            return self._fields(readers, owner, type)
+            return self._fields(readers, owner, type, whole)
         match readers.kind:
             case "all":
                 return ""
@@ -610,17 +634,22 @@ class _Writer:
             case _:
                 assert_never(readers.kind)
 
-    def _fields(self, readers: Readers, owner: str, type: Record) -> str:
-        """Returns who sees which fields of a record."""
+    def _fields(self, readers: Readers, owner: str, type: Record, whole: str) -> str:
+        """Returns who sees which fields of a record, of which `whole` sees all."""
+        if is_by_role(type) and whole and all(
+            inner.kind == "seats" and inner.seats == (type.fields[place][0],)
+            for place, inner in readers.fields
+        ):  # fmt: skip
+            return "Of what others say, a player sees only its own entry"
         groups: dict[str, list[str]] = {}
         for place, inner in readers.fields:
             who = self._readers(inner, owner, None, _FIELDS) or f"All see {_FIELDS}"
-            groups.setdefault(who, []).append(type.fields[place][0].replace("_", " "))
+            groups.setdefault(who, []).append(self._say.field(type.fields[place][0]))
         if len(readers.fields) == len(type.fields) and list(groups) == [f"All see {_FIELDS}"]:
             return ""
         told = [who.replace(_FIELDS, listed(names)) for who, names in groups.items()]
         if len(readers.fields) < len(type.fields):
-            told.append("Nobody sees the rest")
+            told.append(f"Only {whole} sees the rest" if whole else "Nobody sees the rest")
         return ". ".join(told)
 
     # loops and stages
@@ -657,7 +686,7 @@ class _Writer:
                 told = "; ".join(self._writes(step.body))
             yield f"- For each player{self._which(step)}, {told}."
             return
-        yield f"{_sentence(head, ', '.join(parts) or 'again and again')[:-1]}{counted}:"
+        yield f"{self._sentence(head, ', '.join(parts) or 'again and again')[:-1]}{counted}:"
         with self._say.spoken_of(person):
             yield from self._steps(step.body)
 
@@ -699,7 +728,7 @@ class _Writer:
         if isinstance(items, Build) and len(items.items) == 1:
             return f"in the turn of {self._say.operand(items.items[0])}"
         if not isinstance(items, Const):
-            return f"one after another, {self._say.operand(items)}"
+            return f"one after another, {self._say.text(items)}"
         players = self._seats(items.value)
         return f"{players} take turns" if step.cycle else f"one after another, {players}"
 
@@ -709,7 +738,7 @@ class _Writer:
         return f", at most {step.bound} times"
 
     def _stage(self, step: Stage, head: str) -> Iterator[str]:
-        told = _sentence(head, f"a round of {named(step.id)} is played")
+        told = self._sentence(head, f"a round of {named(step.id)} is played")
         yield f"{told[:-1]}:"
         yield from (f"{_INDENT}- It begins with {self._state(state)}." for state in step.state)
         yield from self._steps(step.body)
@@ -721,6 +750,10 @@ class _Writer:
         yield from (_INDENT + line for line in self._dashed(
             self._payoffs(step.payoffs, f"for the round{times}")
         ))  # fmt: skip
+
+    def _sentence(self, head: str, *parts: str) -> str:
+        """Returns sentences after what begins a line; a role's name stays as it is."""
+        return _sentence(head, *parts, own_words=_OWN_WORDS.difference(self._roles.values()))
 
     def _dashed(self, lines: Iterable[str]) -> Iterator[str]:
         for line in lines:
@@ -964,25 +997,27 @@ class _Writer:
 def masked_rules(ir: GameIR, shown_role: Mapping[str, str]) -> str:
     """Returns what may be told of a masked game: the number of its players and of their options,
     the order in which they choose, and who sees what; no name, no payoff, no number of rounds. A
-    sentence that holds a hidden word is left out, but for the first. Where there is one decision,
-    its question tells as much, and more words skew a model: with them SmolLM2's choice among two
-    letters had 0.67 of the highest entropy, without them 0.77 (`benchmarks/label_skew.py`)."""
-    count = len(ir.seats)
+    sentence that holds a hidden word is left out, but for the first; without one that tells a
+    secret, none says what all see. Where there is one decision, its question tells as much, and
+    more words skew a model: with them SmolLM2's choice among two letters had 0.67 of the highest
+    entropy, without them 0.77 (`benchmarks/label_skew.py`)."""
+    count = len(ir.everyone)  # prompts call referees players, too
     first = f"Game for {count} player{'s' if count > 1 else ''}."
     if ir.plain and len(ir.steps) == 1:
         return first
-    lines = list(dict.fromkeys(_masked_lines(ir, ir.turns, shown_role, "")))
-    hides = any(_is_hidden(ir, s) for s in walk_steps(ir.turns) if isinstance(s, Binding))
-    if len(ir.everyone) > 1:
-        lines.append("All see everything else." if hides else "All see every choice.")
+    lines = dict(_masked_lines(ir, ir.turns, shown_role, (), False))
     hidden = hidden_words(ir)
-    clean = (line for line in lines if hidden is None or not hidden.search(line))
+    clean = [line for line in lines if hidden is None or not hidden.search(line)]
+    if len(ir.everyone) > 1 and all(line in clean for line, secret in lines.items() if secret):
+        rest = "All see everything else." if any(lines.values()) else "All see every choice."
+        if hidden is None or not hidden.search(rest):
+            clean.append(rest)
     return " ".join([first, *clean])
 
 
 def _readers_of(step: Binding) -> Readers:
     """Returns who sees what a step binds. A seat knows what it chose, unless it knows what `knows`
-    shows and no more: what the others see is then seen by all."""
+    shows and no more: what the others see is then seen by all, and what nobody sees by it alone."""
     if isinstance(step, Choose) and step.knows is None:
         return _with_actor(step.readers)
     return step.readers
@@ -990,46 +1025,64 @@ def _readers_of(step: Binding) -> Readers:
 
 def _with_actor(readers: Readers) -> Readers:
     fields = tuple((place, _with_actor(inner)) for place, inner in readers.fields)
-    return replace(readers, kind="all" if readers.kind == "others" else readers.kind, fields=fields)
-
-
-def _is_hidden(ir: GameIR, step: Binding) -> bool:
-    """Returns whether not all see what a step binds."""
-    readers = _readers_of(step)
-    if readers.kind == "seats":
-        return set(readers.seats) != set(ir.everyone)
-    return readers.kind != "all" or bool(readers.fields)
+    match readers.kind:
+        case "others":
+            return replace(readers, kind="all", fields=fields)
+        case "nobody" if not fields:
+            return replace(readers, kind="owner")
+        case _:
+            return replace(readers, fields=fields)
 
 
 def _masked_lines(
-    ir: GameIR, steps: tuple[Step, ...], shown_role: Mapping[str, str], way: str
-) -> Iterator[str]:
-    """Yields a sentence for each decision and each secret. `way` is what comes before "each player
-    chooses", where roles act one after another."""
+    ir: GameIR, steps: tuple[Step, ...], shown_role: Mapping[str, str], turns: tuple[str, ...],
+    perhaps: bool,
+) -> Iterator[tuple[str, bool]]:  # fmt: skip
+    """Yields a sentence for each decision and each secret, and whether it tells a secret. `turns`
+    are the roles that act one after another; `perhaps` says whether a condition around the steps
+    may leave them out."""
     for step in steps:
+        may = perhaps or step.condition is not None
         match step:
             case Choose():
-                yield _masked_choice(ir, step, shown_role, way)
-            case Draw() | Show():
-                if _is_hidden(ir, step) and len(ir.everyone) > 1:
-                    yield _masked_secret(step, shown_role)
+                yield _masked_choice(ir, step, shown_role, turns, may)
+            case Draw() | Show() | Call():
+                secret = _Audiences(ir, shown_role).of_outcome(step, turns)
+                if secret and len(ir.everyone) > 1:
+                    told = f"{'in some cases something' if may else 'something'} is {secret}"
+                    yield told[0].upper() + told[1:], True
             case Block() | Stage():
-                yield from _masked_lines(ir, step.body, shown_role, way)
+                yield from _masked_lines(ir, step.body, shown_role, turns, may)
             case Loop():
-                inner = "One after another, " if step.in_turn else way
-                yield from _masked_lines(ir, step.body, shown_role, inner)
+                inner = _in_turn(ir, step) if step.in_turn else turns
+                some = step.in_turn and step.items is not None and not isinstance(step.items, Const)
+                first = step.until is not None and step.condition is not None and _negates(
+                    step.condition, step.until
+                )  # fmt: skip
+                may = perhaps or some or (step.condition is not None and not first)
+                yield from _masked_lines(ir, step.body, shown_role, inner, may)
                 if not step.in_turn or step.cycle:
-                    yield "This is repeated."
-            case Do() | Pay() | Call():
+                    yield "This is repeated.", False
+            case Do() | Pay():
                 pass
             case _:
                 assert_never(step)
 
 
-def _masked_choice(ir: GameIR, step: Choose, shown_role: Mapping[str, str], way: str) -> str:
-    most = max(map(len, step.options), default=0)
-    up_to = "" if step.static else "at most "
-    what = "replies in words" if step.said is not None else f"chooses from {up_to}{most} options"
+def _in_turn(ir: GameIR, step: Loop) -> tuple[str, ...]:
+    """Returns the roles over which a loop goes, as far as the rules fix them."""
+    return tuple(step.items.value) if isinstance(step.items, Const) else ir.seats
+
+
+def _masked_choice(
+    ir: GameIR, step: Choose, shown_role: Mapping[str, str], turns: tuple[str, ...], perhaps: bool
+) -> tuple[str, bool]:
+    """Returns the sentence for a decision, and whether it tells that somebody does not see it."""
+    counts = [len(options) for options in step.options]
+    most = max(counts, default=0)
+    up_to = "" if step.static and len(set(counts)) <= 1 else "at most "
+    options = f"{most} option{'s' if most != 1 else ''}"
+    what = "replies in words" if step.said is not None else f"chooses from {up_to}{options}"
     at_once = ", all at the same time" if step.joint and len(step.actors) > 1 else ""
     if len(ir.everyone) == 1:
         who = "the player"
@@ -1041,11 +1094,170 @@ def _masked_choice(ir: GameIR, step: Choose, shown_role: Mapping[str, str], way:
         who = f"each of {listed(shown_role[seat] for seat in step.actors)}"
     if step.actor is not None and not isinstance(step.actor, Me):
         who = "one of the players"
-    perhaps = "in some cases " if step.condition is not None else ""
-    unseen = " The others do not see it." if _is_hidden(ir, step) else ""
-    ordered = way if isinstance(step.actor, Me) else ""
-    told = f"{ordered}{perhaps}{who} {what}{at_once}.{unseen}"
-    return told[0].upper() + told[1:]
+    some = "in some cases " if perhaps or step.asks_some else ""
+    unseen = _Audiences(ir, shown_role).of_choice(step)
+    ordered = "One after another, " if turns and isinstance(step.actor, Me) else ""
+    told = f"{ordered}{some}{who} {what}{at_once}.{unseen and f' {unseen}'}"
+    return told[0].upper() + told[1:], bool(unseen)
+
+
+_PLAYED = (Read, LastBy, Past, Stream, LetCall, LetMap, Consult)
+"""The expressions whose values a play decides."""
+
+
+class _Audiences:
+    """Says in the sentences of a masked game who sees what a step binds, without a name of it."""
+
+    def __init__(self, ir: GameIR, shown_role: Mapping[str, str]) -> None:
+        self._ir, self._shown_role = ir, shown_role
+        self._everyone = frozenset(ir.everyone)
+        self._some_may = f"{'The other' if len(ir.everyone) == 2 else 'Some of the others'} may"
+
+    def of_choice(self, step: Choose) -> str:
+        """Returns who of the others sees a choice; empty where all do."""
+        readers = _readers_of(step)
+        if len(self._everyone) == 1:
+            return ""
+        if step.knows is not None and readers.kind == "others" and not readers.fields:
+            return "All others see it."
+        if readers.fields:
+            return self._of_parts(step, readers)
+        found = self._others(readers, step.actors)
+        if found is None:
+            return f"{self._some_may} not see it."
+        if not any(found.values()):
+            return "The others do not see it."
+        if self._is_all(found):
+            return ""
+        union = frozenset().union(*found.values())
+        if all(seen == union - {actor} for actor, seen in found.items()):
+            verb = "sees" if len(union) == 1 else "see"
+            return f"Of the others, only {self._listed(union)} {verb} it."
+        if any(seen == self._everyone - {actor} for actor, seen in found.items()):
+            return f"{self._some_may} not see it."
+        return "Not all of the others see it."
+
+    def _of_parts(self, step: Choose, readers: Readers) -> str:
+        """Returns who of the others sees the fields of a record that a seat chooses or says."""
+        parts = [self._others(inner, step.actors) for _, inner in readers.fields]
+        known, two = [part for part in parts if part is not None], len(self._everyone) == 2
+        if len(known) == len(parts) and not any(any(part.values()) for part in known):
+            return "The others do not see it."
+        if len(parts) < _fields_of(step) or not all(map(self._is_all, known)):
+            return f"{'The other does' if two else 'Some of the others do'} not see all of it."
+        if len(known) < len(parts):
+            return f"{self._some_may} not see all of it."
+        return ""
+
+    def of_outcome(self, step: Draw | Show | Call, turns: tuple[str, ...]) -> str:
+        """Returns what chance or a rule brings about and who sees it; empty where all do. `turns`
+        are the roles of which each has a turn with this step in it."""
+        owners, each = self._owners(step, turns)
+        done = {Draw: "drawn", Show: "shown", Call: "worked out"}[type(step)]
+        what = f"{done}{each}"
+        if step.readers.fields:
+            parts = [self._seen_of(inner, owners) for _, inner in step.readers.fields]
+            return self._of_fields(step, what, parts)
+        found = self._seen_of(step.readers, owners)
+        if found is None:
+            match step.readers.kind:
+                case "owner":
+                    return f"{what}, which only one player sees."
+                case "others":
+                    return f"{what}, which all players see but one."
+                case _:
+                    return f"{what}, which some may not see."
+        if all(seen == self._everyone for seen in found.values()):
+            return ""
+        if each and all(seen == {owner} for owner, seen in found.items()):
+            return f"{what}, which only it sees."
+        if each and all(seen == self._everyone - {owner} for owner, seen in found.items()):
+            return f"{what}, which all see but the one that it is for."
+        if len(set(found.values())) == 1:
+            seats = next(iter(found.values()))
+            if not seats:
+                return f"{what}, which nobody sees."
+            verb = "sees" if len(seats) == 1 else "see"
+            return f"{what}, which only {self._listed(seats)} {verb}."
+        return f"{what}, which not all see."
+
+    def _of_fields(
+        self, step: Draw | Show | Call, what: str, parts: list[dict[str, frozenset[str]] | None]
+    ) -> str:
+        known = [part for part in parts if part is not None]
+        if len(known) < len(parts):
+            return f"{what}, of which some may see more than others."
+        seen = frozenset(audience for part in known for audience in part.values())
+        if seen == {self._everyone}:
+            whole = len(parts) == _fields_of(step)
+            return "" if whole else f"{what}, of which all see a part."
+        if not any(seen):
+            return f"{what}, which nobody sees."
+        return f"{what}, of which not all see the same."
+
+    def _owners(
+        self, step: Draw | Show | Call, turns: tuple[str, ...]
+    ) -> tuple[tuple[str | None, ...], str]:
+        """Returns the seats that what a step binds is for, one of each value, and the words for
+        them where there is a value for each."""
+        by_owner = any(r.locals for r in (step.readers, *(r for _, r in step.readers.fields)))
+        keys = step.place.keys if isinstance(step, Draw) and step.place is not None else ()
+        exprs = [key.expr for key in keys if key.expr is not None]
+        fixed = [expr.value for expr in exprs if isinstance(expr, Const)]
+        owner = next((seat for seat in self._ir.everyone if seat in fixed), None)
+        others_key = any(expr.type == SEAT and not isinstance(expr, Me) for expr in exprs)
+        if step.by_seat:
+            seats = step.per[0] if isinstance(step, Draw) else self._ir.seats
+        else:
+            seats = turns if by_owner and owner is None and not others_key else ()
+        if not seats:
+            return (owner,), ""
+        if set(seats) == self._everyone:
+            return seats, " for each player"
+        return seats, f" for each of {self._listed(frozenset(seats))}"
+
+    def _others(
+        self, readers: Readers, actors: tuple[str, ...]
+    ) -> dict[str, frozenset[str]] | None:
+        """Returns for each actor who else sees what it chooses; None where the play decides."""
+        found = self._seen_of(readers, actors)
+        return found and {actor: seen - {actor} for actor, seen in found.items() if actor}
+
+    def _seen_of(
+        self, readers: Readers, owners: tuple[str | None, ...]
+    ) -> dict[str, frozenset[str]] | None:
+        """Returns for each owner the seats that see its value; None where the play decides, or who
+        its owner is."""
+        if readers.test is not None and any(
+            isinstance(part, _PLAYED) for part in walk(readers.test)
+        ):
+            return None
+        found, scope = dict[str, frozenset[str]](), Scope(self._ir.seats)
+        for owner in owners:
+            if owner is None and readers.locals:
+                return None
+            try:
+                found[owner or ""] = frozenset(
+                    seat for seat in self._ir.everyone
+                    if reads(readers, seat, owner, scope, owner)
+                )  # fmt: skip
+            except EvaluationError:
+                return None
+        return found
+
+    def _is_all(self, found: dict[str, frozenset[str]]) -> bool:
+        return all(seen == self._everyone - {actor} for actor, seen in found.items())
+
+    def _listed(self, seats: frozenset[str]) -> str:
+        return listed(self._shown_role[seat] for seat in self._ir.everyone if seat in seats)
+
+
+def _fields_of(step: Binding) -> int:
+    """Returns how many fields the record has that a step binds."""
+    type = plain(step.type if isinstance(step, Choose | Draw) else step.entry_type)
+    kinds = text_or_record(type)
+    record = type if kinds is None else kinds.record
+    return len(record.fields) if isinstance(record, Record) else 0
 
 
 def _own_entry(value: Expr, type: Type) -> Expr:
@@ -1056,36 +1268,14 @@ def _own_entry(value: Expr, type: Type) -> Expr:
     return Get(type, value.span, value, me)
 
 
-def _masked_secret(step: Draw | Show, shown_role: Mapping[str, str]) -> str:
-    readers = step.readers
-    what = "drawn" if isinstance(step, Draw) else "shown"
-    if readers.fields:
-        return f"Something is {what}, of which not all see the same."
-    match readers.kind:
-        case "owner":
-            each = step.by_seat
-            return f"Something is {what}{' for each player' if each else ''}, which only it sees."
-        case "others":
-            return f"Something is {what}, which all see but the one that it is for."
-        case "nobody":
-            return f"Something is {what}, which nobody sees."
-        case "seats":
-            seats = listed(shown_role[seat] for seat in readers.seats)
-            see = "sees" if len(readers.seats) == 1 else "see"
-            return f"Something is {what}, which only {seats} {see}."
-        case "test" | "all":
-            return f"Something is {what}, which not all see."
-        case _:
-            assert_never(readers.kind)
-
-
 # sentences
 
 
-def _sentence(head: str, *parts: str) -> str:
-    """Returns sentences after what begins a line; the first goes on where the head is a clause."""
+def _sentence(head: str, *parts: str, own_words: frozenset[str]) -> str:
+    """Returns sentences after what begins a line; the first goes on where the head is a clause.
+    Where it begins with one of `own_words`, that is capitalized at the start of a line."""
     first, *rest = (part for part in parts if part)
-    if head == "- " and first.partition(" ")[0].rstrip(",") in _OWN_WORDS:
+    if head == "- " and first.partition(" ")[0].rstrip(",") in own_words:
         first = first[0].upper() + first[1:]
     return head + " ".join(f"{part}." for part in (first, *rest))
 
@@ -1094,6 +1284,11 @@ _OWN_WORDS = frozenset((
     "a", "again", "all", "chance", "each", "for", "if", "in", "its", "nobody", "one", "only", "the",
 ))  # fmt: skip
 """The words of sentences, and no names of a file, that are capitalized at the start of one."""
+
+
+def _each_of(told: str) -> str:
+    """Returns the members of what is told: `each of its friends`, `each r of left where …`."""
+    return told[1:-1] if told.startswith("(each ") and told.endswith(")") else f"each of {told}"
 
 
 def _after(head: str, lines: Iterable[str]) -> Iterator[str]:

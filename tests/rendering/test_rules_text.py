@@ -195,7 +195,7 @@ def test_fields_of_what_each_says_have_an_owner(ir) -> None:
             "    read: {whom: role, why: text(9)}\n    seen_by: {whom: owner}\npayoffs: 0\n"
         )
     )
-    assert "Only it sees whom. Nobody sees the rest." in told
+    assert "Only it sees whom. Only who says it sees the rest." in told
 
 
 def test_what_others_see_is_seen_by_all(ir) -> None:
@@ -286,6 +286,196 @@ def test_masked_games_tell_who_sees_what() -> None:
     assert "Something is drawn for each player, which only it sees." in told
     assert "In some cases player 2 chooses from 2 options." in told
     assert "All see everything else." in told
+
+
+MASKED = """\
+game: hush
+roles: [ann, bob, cat]
+referees: {judge: {seats: 1}}
+types: {Card: {rank: 1..2, suit: [h, s]}}
+{STATE}turns:
+  - {role: judge, choose: rule, from: [o, n]}
+  - {role: ann, choose: pick, from: [r, b]}
+{STEP}
+  - {role: all, choose: last, from: [u, v]}
+payoffs: 0
+labels: masked
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "told"),
+    [
+        ("{role: ann, choose: note, from: [x, y], seen_by: bob}",
+         "Player 1 chooses from 2 options. Of the others, only player 2 sees it."),
+        ("{role: ann, choose: note, from: [x, y], seen_by: [owner, judge]}",
+         "Player 1 chooses from 2 options. Of the others, only player 4 sees it."),
+        ("{role: ann, choose: note, from: [x, y], seen_by: nobody}", "The others do not see it."),
+        ("{role: ann, choose: note, from: [x, y], seen_by: [bob, cat, judge]}",
+         "Player 1 chooses from 2 options. Each of"),
+        ("{role: all, choose: note, from: [x, y], seen_by: [owner, bob]}",
+         "all at the same time. Of the others, only player 2 sees it."),
+        ("{role: all, choose: note, from: [x, y], seen_by: me == owner or pick == r}",
+         "Some of the others may not see it."),
+        ("{role: ann, say: note, max_tokens: 9, seen_by: bob}",
+         "Player 1 replies in words. Of the others, only player 2 sees it."),
+        ("{role: ann, say: note, read: {f: 1..2, g: 1..2}, seen_by: {f: all, g: bob}}",
+         "Player 1 replies in words. Some of the others do not see all of it."),
+        ("{role: ann, say: note, read: {f: 1..2, g: 1..2}, seen_by: {f: all, g: all}}",
+         "Player 1 replies in words. Each of"),
+        ("{role: ann, say: note, read: {f: 1..2, g: 1..2}, seen_by: {f: owner}}",
+         "Player 1 replies in words. The others do not see it."),
+        ("{draw: fate, from: 1..3, seen_by: [ann, judge]}",
+         "Something is drawn, which only player 1 and player 4 see."),
+        ("{draw: fate, from: 1..3, per: role, seen_by: owner}",
+         "Something is drawn for each of player 1, player 2 and player 3, which only it sees."),
+        ("{draw: fate, from: 1..3, per: role, seen_by: [owner, judge]}",
+         "Something is drawn for each of player 1, player 2 and player 3, which not all see."),
+        ("{draw: fate, from: Card, seen_by: {rank: all}}",
+         "Something is drawn, of which all see a part."),
+        ("{draw: fate, from: Card, seen_by: {rank: all, suit: bob}}",
+         "Something is drawn, of which not all see the same."),
+        ("{draw: fate, from: 1..3, if: pick == r, seen_by: bob}",
+         "In some cases something is drawn, which only player 2 sees."),
+        ("{each: roles, turns: [{draw: hand.me, from: 1..6}]}",
+         "Something is drawn for each of player 1, player 2 and player 3, which only it sees."),
+        ("{if: pick == r, turns: [{role: bob, choose: note, from: [x, y]}]}",
+         "In some cases player 2 chooses from 2 options."),
+    ],
+)  # fmt: skip
+def test_masked_games_tell_truly_who_sees_what(ir, step: str, told: str) -> None:
+    state = 'state: {hand: {per: role, of: list of 1..6, start: "[]", seen_by: owner}}\n'
+    text = MASKED.replace("{STATE}", state if "hand" in step else "")
+    found = rules(ir(text.replace("{STEP}", f"  - {step}")))
+    assert told in found
+    assert found.startswith("Game for 4 players.")
+    hides = any(word in found for word in (" sees", " not ", " see.", "see a part"))
+    assert found.endswith("All see everything else." if hides else "All see every choice.")
+
+
+def test_a_secret_without_its_sentence_leaves_no_rest(ir) -> None:
+    """`sees` is an action, so that the sentence that hides it falls away."""
+    step = "  - {role: ann, choose: note, from: [sees, y], seen_by: bob}"
+    told = rules(ir(MASKED.replace("{STATE}", "").replace("{STEP}", step)))
+    assert "sees" not in told
+    assert "everything else" not in told
+
+
+def test_those_who_choose_at_once_are_named(ir) -> None:
+    """Referees and roles that are not asked are no part of all."""
+    text = "game: case\nroles: [ann, bob, cat]\nturns:\n" + (
+        "  - {role: [ann, bob], say: line, max_tokens: 9}\n"
+        "  - {role: cat, choose: bet, from: [x, y]}\npayoffs: 0\n"
+    )
+    assert question(ir(text)).startswith("You are ann.\nann and bob reply at the same time.")
+    judged = "game: case\nroles: [ann, bob]\nreferees: {judge: {seats: 1}}\nturns:\n" + (
+        "  - {role: [ann, bob], choose: line, from: [x, y]}\n"
+        "  - {role: judge, choose: bet, from: [o, n]}\npayoffs: 0\n"
+    )
+    assert "\nAll choose at the same time." in question(ir(judged))
+    masked = question(ir(judged + "labels: masked\n"))
+    assert "\nplayer 1 and player 2 choose at the same time." in masked
+
+
+def test_who_chooses_sees_what_nobody_else_sees(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: [ann, bob]\ntypes: {Card: {rank: 1..2, suit: [h, s]}}\nturns:\n"
+            "  - {role: ann, choose: act, from: [x, y], seen_by: nobody}\n"
+            "  - {role: ann, choose: card, from: Card, seen_by: {rank: bob}}\n"
+            "  - {role: bob, choose: last, from: [x, y]}\npayoffs: 0\n"
+        )
+    )
+    assert "ann chooses act: x or y. Only it sees it." in told
+    assert "Only bob sees rank. Only ann sees the rest." in told
+
+
+def test_a_long_list_of_roles_leaves_nobody_out(ir) -> None:
+    text = "game: case\nroles: {wolf: 2, sheep: 6}\nturns:\n" + (
+        "  - {role: all, choose: act, from: [x, y], seen_by: [wolf_1, sheep_1, sheep_2, sheep_3, "
+        "sheep_5]}\n  - {draw: fate, from: 1..3, seen_by: sheep}\npayoffs: 0\n"
+    )
+    told = rules(ir(text))
+    assert "a game for 8 players: wolf_1, wolf_2 and sheep_1 to sheep_6." in told
+    assert "Only wolf_1, sheep_1, sheep_2, sheep_3 and sheep_5 see it." in told
+    assert "Only sheep_1 to sheep_6 see it." in told
+
+
+def test_a_record_by_role_says_who_reads_an_entry(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: {partner: 3}\nturns:\n"
+            "  - {role: all, say: split, read: {per: role, of: 0..6}, seen_by: owner}\n"
+            "payoffs: split.me.partner_2\n"
+        )
+    )
+    assert "its split at the same time: partner_1 (0 to 6), partner_2 (0 to 6) and" in told
+    assert "Of what others say, a player sees only its own entry." in told
+    assert "paid at the end: its split's partner_2." in told
+
+
+def test_names_that_a_reply_writes_stand_as_they_are_written(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: [ann, bob]\nturns:\n"
+            "  - {role: ann, say: tale, read: {truth_was: 0..6, why: text(9)}, "
+            "seen_by: {truth_was: bob}}\n"
+            "  - {role: bob, choose: act, from: [x, y]}\npayoffs: tale.truth_was\n"
+        )
+    )
+    assert "ann says tale: truth_was (0 to 6)" in told
+    assert "Only bob sees truth_was." in told
+    assert "paid at the end: tale's truth_was." in told
+
+
+def test_games_that_pay_stages_say_nothing_of_an_end_without_pay(ir) -> None:
+    stages = (
+        "game: case\nroles: {player: 2}\nturns:\n  - repeat: 2\n    turns: [{use: stag_hunt}]\n"
+    )
+    assert "paid at the end" not in rules(ir(stages + "payoffs: 0\n"))
+    assert "Each player is paid at the end: 1." in rules(ir(stages + "payoffs: 1\n"))
+    assert "Each player is paid at the end: 0." in rules(
+        ir(
+            "game: case\nroles: {player: 2}\nturns:\n"
+            "  - {role: all, choose: act, from: 1..9}\npayoffs: 0\n"
+        )
+    )
+
+
+def test_items_of_lists_are_told_by_their_places(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: {player: 3}\nturns:\n"
+            "  - {role: all, choose: bid, from: 1..9}\n"
+            'payoffs: "sorted(bid)[1] * 2"\n'
+        )
+    )
+    assert "(the second of all players' bid in order, the least first) * 2" in told
+
+
+def test_options_without_the_one_who_acts(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: {player: 3}\nstate: {left: {list: role, start: roles}}\n"
+            "turns:\n  - each: roles\n    turns:\n"
+            '      - {choose: out, from: "[r for r in left if r != me]"}\n'
+            '      - {choose: aid, from: "[r for r in left if r != me and r != out]"}\n'
+            "payoffs: 0\n"
+        )
+    )
+    assert "chooses out: one of left other than the player in turn." in told
+    assert "where r is not the player in turn and r is not the out" in told
+
+
+def test_the_name_of_a_role_is_never_capitalized(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: [a, one]\nturns:\n  - {role: a, choose: g, from: [x, y]}\n"
+            "  - {role: one, choose: h, from: [x, y]}\npayoffs: 0\n"
+        )
+    )
+    assert "  - a chooses g: x or y." in told
+    assert "  - one chooses h: x or y." in told
 
 
 def test_masked_games_of_one_decision_tell_no_more(ir) -> None:
