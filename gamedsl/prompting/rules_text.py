@@ -577,7 +577,7 @@ class _Writer:
     def _call(self, step: Call) -> str:
         given = listed(self._say.text(argument) for _, argument in step.arguments)
         told = f"{named(step.variable)} is worked out from {given} ({step.function})"
-        return f"{told}{self._hides(step.readers)}"
+        return f"{told}{self._hides(step.readers, step.entry_type)}"
 
     # who sees
 
@@ -589,10 +589,11 @@ class _Writer:
         """Says what tests of readers call the owner of a value, and who acts."""
         return self._say.calling(**{OWNER: owner, ACTOR: actor or self._acting()})
 
-    def _hides(self, readers: Readers) -> str:
-        """Returns who sees a value that is kept, after a semicolon; empty where all do."""
+    def _hides(self, readers: Readers, type: Type | None = None) -> str:
+        """Returns who sees a value that is kept, after a semicolon; empty where all do. `type` is
+        that of a record of which some fields may be seen."""
         with self._readers_called("its owner"):
-            told = self._reading(readers, "its owner", None)
+            told = self._reading(readers, "its owner", None if type is None else plain(type))
         return f"; {told[0].lower()}{told[1:]}" if told else ""
 
     def _reading(

@@ -390,6 +390,18 @@ def test_who_chooses_sees_what_nobody_else_sees(ir) -> None:
     assert "Only bob sees rank. Only ann sees the rest." in told
 
 
+def test_fields_of_a_result_have_readers(ir) -> None:
+    """Masked, too, which says what the result of a function is by no name."""
+    text = "game: case\nroles: [ann, bob]\nturns:\n" + (
+        "  - {role: ann, say: total, max_tokens: 30}\n"
+        "  - {call: arithmetic, with: {text: total}, gives: result, seen_by: {value: ann}}\n"
+        "  - {role: bob, choose: act, from: [x, y]}\npayoffs: 0\n"
+    )
+    assert "(arithmetic); only ann sees value. Nobody sees the rest." in rules(ir(text))
+    masked = rules(ir(text + "labels: masked\n"))
+    assert "Something is worked out, of which not all see the same." in masked
+
+
 def test_a_long_list_of_roles_leaves_nobody_out(ir) -> None:
     text = "game: case\nroles: {wolf: 2, sheep: 6}\nturns:\n" + (
         "  - {role: all, choose: act, from: [x, y], seen_by: [wolf_1, sheep_1, sheep_2, sheep_3, "
