@@ -335,7 +335,8 @@ class _Writer:
             with self._readers_called(f"who {verb}", f"who {verb}"):
                 own = f"who {verb} it" if person is IT else person.subject
                 own = "" if step.knows is not None else own
-                seen = self._reading(_readers_of(step), person.subject, step.type, "it", own)
+                by = person.subject if step.readers.fields else "it"
+                seen = self._reading(_readers_of(step), person.subject, step.type, by, own)
             yield self._sentence(head, f"{subject} {made}{at_once}{what}", seen)
             yield from (_INDENT + line for line in self._actions(step))
             if step.knows is not None:

@@ -383,11 +383,13 @@ def test_who_chooses_sees_what_nobody_else_sees(ir) -> None:
             "game: case\nroles: [ann, bob]\ntypes: {Card: {rank: 1..2, suit: [h, s]}}\nturns:\n"
             "  - {role: ann, choose: act, from: [x, y], seen_by: nobody}\n"
             "  - {role: ann, choose: card, from: Card, seen_by: {rank: bob}}\n"
+            "  - {role: ann, choose: more, from: Card, seen_by: {rank: bob, suit: owner}}\n"
             "  - {role: bob, choose: last, from: [x, y]}\npayoffs: 0\n"
         )
     )
     assert "ann chooses act: x or y. Only it sees it." in told
     assert "Only bob sees rank. Only ann sees the rest." in told
+    assert "Only bob sees rank. Only ann sees suit." in told
 
 
 def test_fields_of_a_result_have_readers(ir) -> None:
