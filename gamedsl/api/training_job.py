@@ -150,8 +150,8 @@ def _require_steps(run: RunFolder, steps: int) -> None:
     done = max(map(number_in, run.saved.steps()), default=0)
     if steps < done:
         raise TrainError(
-            f"{run.path} is to take {steps:,} steps in all, and {done:,} are done",
-            f"ask for more than {done:,} steps, or start a new run",
+            f"{run.path} is to end after step {steps:,}, and step {done:,} is done",
+            f"ask for {done:,} steps or more, or start a new run",
         )
 
 

@@ -25,7 +25,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from gamedsl.play.seats import SeatError, players_named, seats_named
+from gamedsl.play.seats import SeatError, names_seat, players_named, seats_named
 from gamedsl.play.session import PlaySession
 from gamedsl.players.base import Player, Posed, answer
 from gamedsl.players.table import open_player
@@ -103,7 +103,7 @@ class PeerGame:
         opened = game if isinstance(game, Game) else _compiled(game, params, calls)
         ir = opened.ir
         if not seat:
-            taken = players_named(ir, frozenset(), [one for one in against if "=" in one])
+            taken = players_named(ir, frozenset(), list(filter(names_seat, against)))
             seat = next((one for one in ir.everyone if one not in taken), ir.seats[0])
         made = cls(opened, [seat], against, run_seed=run_seed)
         if len(made.held) > 1:

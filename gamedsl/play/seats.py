@@ -38,6 +38,12 @@ def _no_seat(ir: GameIR, name: str, known: Iterable[str]) -> SeatError:
     return SeatError(f"{ir.name} has no seat `{name}`; {fix}")
 
 
+def names_seat(text: str) -> bool:
+    """Returns whether a text is `SEAT=PLAYER`: a `=` behind a colon belongs to the player."""
+    seat, equals, _ = text.partition("=")
+    return bool(equals) and ":" not in seat
+
+
 def players_named(ir: GameIR, held: frozenset[str], against: Iterable[str]) -> dict[str, str]:
     """Returns the players that hold seats that are not `held`, by seat, as texts such as
     `mcts:200`.
@@ -54,7 +60,7 @@ def players_named(ir: GameIR, held: frozenset[str], against: Iterable[str]) -> d
             if seat.strip() in held:
                 raise SeatError(f"{seat.strip()} is yours: name a player for another seat")
             named[seat.strip()] = spec.strip()
-        elif equals and seat.strip().isidentifier():
+        elif names_seat(text):
             raise _no_seat(ir, seat.strip(), ir.everyone)
         else:
             named |= {one: text.strip() for one in others if one not in named}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -201,7 +202,7 @@ def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> Opt
     _declare_listed_names(tree, typer.names)
     with typer.context.offering():
         typed = typer.expression(tree, me=me, facts=facts)
-    if isinstance(typed.type, Never):
+    if any(isinstance(part.type, Never) for part in _halves(typed)):
         return None
     if isinstance(typed, ir.Const) and isinstance(typed.type, PerValue):
         named = tuple(Choice(name_of(k), v) for k, v in typed.value.items())
@@ -237,6 +238,14 @@ def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> Opt
     if isinstance(of, Enum) and not of.name:
         of = enum_of(of.members, typer.names)
     return _constants(elements(value), of, node, problems)
+
+
+def _halves(typed: ir.Expr) -> Iterator[ir.Expr]:
+    """Yields an expression and, of a conditional, its halves, and theirs."""
+    yield typed
+    if isinstance(typed, ir.If):
+        yield from _halves(typed.then)
+        yield from _halves(typed.other)
 
 
 def _possible_items(typed: ir.Expr, seats: tuple[str, ...]) -> tuple[Any, ...] | None:

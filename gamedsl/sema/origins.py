@@ -60,4 +60,4 @@ def _extended(
     merged = section.key.text in MERGED and isinstance(section.value, Mapping)
     what = "what differs of" if merged else "the whole section"
     fix = f"write {what} `{section.key.text}` in {name}"
-    return replace(found, help=f"{problem.help}: {fix}" if problem.help else fix, edits=())
+    return replace(found, help=f"{problem.help}; {fix}" if problem.help else fix, edits=())

@@ -26,6 +26,9 @@ MEANINGS = ("me", "other", "others", "roles")
 WORDS = (*MEANINGS, *KEYWORDS)
 """What no name may be: names with a meaning, and the words of the language."""
 
+TYPE_WORDS = ("role", "truth", "number", "integer", "text")
+"""Types that have a name without being declared."""
+
 SPELLINGS = {
     "bool": "truth", "boolean": "truth", "true": "truth", "false": "truth",
     "true or false": "truth", "true/false": "truth", "true | false": "truth", "int": "integer",

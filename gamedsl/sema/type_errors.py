@@ -43,7 +43,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.named_values import value_of
-from gamedsl.sema.scope import StateName, TypeName, VariableName
+from gamedsl.sema.scope import TYPE_WORDS, StateName, TypeName, VariableName
 from gamedsl.sema.typing_context import TypingContext, never
 
 
@@ -369,7 +369,7 @@ def _member_test(node: ast.Operator, of: ir.Expr, kind: Type) -> Help:
 def _equality(context: TypingContext, node: ast.Operator, of: ir.Expr) -> Help:
     """Returns the comparison that is meant by `x is word`, where the word is no type."""
     word = node.operands[1].span.text
-    if word == "text" or isinstance(context.names.declared.get(word), TypeName):
+    if word in TYPE_WORDS or isinstance(context.names.declared.get(word), TypeName):
         return ""
     whole = f"{of.span.text} {'==' if node.op == 'is' else '!='} {word}"
     return substitute(node.span, whole, f"`is` asks for a type; to compare, write `{whole}`")

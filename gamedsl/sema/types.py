@@ -52,14 +52,20 @@ from gamedsl.ir.types import (
 )
 from gamedsl.ir.values import name_of
 from gamedsl.sema.edges import with_graph
-from gamedsl.sema.scope import SPELLINGS, Namespace, ParamName, TypeName, kind_of, report_taken
+from gamedsl.sema.scope import (
+    SPELLINGS,
+    TYPE_WORDS,
+    Namespace,
+    ParamName,
+    TypeName,
+    kind_of,
+    report_taken,
+)
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, read_items, report_twice
 
-WORDS: dict[str, Type] = {
-    "role": SEAT, "truth": BOOL, "number": NUMBER, "integer": WHOLE, "text": TEXT,
-}  # fmt: skip
-"""Types that have a name without being declared."""
+WORDS: dict[str, Type] = dict(zip(TYPE_WORDS, (SEAT, BOOL, NUMBER, WHOLE, TEXT), strict=True))
+"""The types of `TYPE_WORDS`."""
 
 OTHERS = "others"
 """The word for all roles but the one that says something, under `per` in `read`."""

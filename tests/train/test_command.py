@@ -197,7 +197,7 @@ def test_fewer_steps_than_are_done_are_refused(
     before = Path("run/recipe.yaml").read_text()
     for request in (("--steps", "1"), ("--set", "steps=2")):
         assert _train("--resume", "run", *request) == 2
-        assert "and 3 are done" in capsys.readouterr().err
+        assert "and step 3 is done" in capsys.readouterr().err
     assert Path("run/recipe.yaml").read_text() == before
     assert _train("--resume", "run", "--steps", "3") == 0
 

@@ -191,7 +191,7 @@ def _added(node: Mapping, entry: str) -> Fix:
 def _wrong_type(error: Any, node: Node, entry: Entry | None, problems: Problems) -> None:
     wanted = error.schema.get("says") or _type_words(error.validator_value)
     if entry is not None and entry.key.text == "turns" and isinstance(node, Mapping):
-        if not _EXTENDS.search(node.span.source.text):
+        if len(error.absolute_path) > 1 or not _EXTENDS.search(node.span.source.text):
             problems.add(
                 "GD0103",
                 "`turns` is a list of steps, and this is a map",

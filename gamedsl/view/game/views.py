@@ -30,10 +30,12 @@ SUFFIXES = (".svg",)
 
 def check_suffix(path: Path) -> None:
     """Raises ValueError for a file whose name ends as that of another format."""
-    if path.suffix and path.suffix.lower() not in SUFFIXES:
+    if path.suffix[1:].isalpha() and path.suffix.lower() not in SUFFIXES:
+        plain = path.with_suffix("")
+        name = plain if plain.suffix.lower() in SUFFIXES else path.with_suffix(SUFFIXES[0])
         raise ValueError(
             f"no picture is written as `{path.suffix}`, only as {' or '.join(SUFFIXES)}: "
-            f"name {path.with_suffix(SUFFIXES[0])}"
+            f"name {name}"
         )
 
 
