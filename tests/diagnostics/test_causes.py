@@ -349,7 +349,7 @@ def test_problems_in_an_extended_file_name_the_one_that_extends_it(tmp_path: Pat
     assert [(note.span.text, note.text) for note in found.notes] == [
         ("stag_hunt", "extended here")
     ]  # fmt: skip
-    assert found.help == f"add the column `boar`: write the whole section `payoffs` in {mine}"
+    assert found.help == f"add the column `boar`; write the whole section `payoffs` in {mine}"
     mine.write_text("game: mine\nextends: tic_tac_toe\nparams: {rows: 0}\n", "utf-8")
     (found,) = compile_file(mine).diagnostics
     assert [(note.span.text, note.text) for note in found.notes] == [("rows", "changed here")]
