@@ -1,4 +1,4 @@
-"""What the prompts of `tic_tac_toe_short.yaml` list, and no more: the control of what is learned.
+"""A player that does what the prompts of `tic_tac_toe_short.yaml` list: the control of training.
 
     gamedsl eval module:benchmarks/listed.py:listed minimax --games 400 --search 0 \\
         --game benchmarks/tic_tac_toe_short.yaml

@@ -1,5 +1,5 @@
-"""Where a problem comes from, if it does not stand there: what extends the file that it stands in,
-what the extending file changes of it, and a param that was set."""
+"""Problems say where they come from, if that is another place: the file that extends theirs, what
+it changes, or a param that was set."""
 
 from __future__ import annotations
 
