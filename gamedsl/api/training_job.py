@@ -147,7 +147,8 @@ def _require_steps(run: RunFolder, steps: int) -> None:
     """Raises TrainError where a run is to have fewer steps than it goes on from."""
     from gamedsl.runs.saved import number_in
 
-    done = max(map(number_in, run.saved.steps()), default=0)
+    checkpoints = run.saved.steps()
+    done = number_in(checkpoints[-1]) if checkpoints else 0
     if steps < done:
         raise TrainError(
             f"{run.path} is to end after step {steps:,}, and step {done:,} is done",

@@ -473,13 +473,10 @@ class Phrases:
         """Returns the one item that a loop leaves out, where that is all that its condition
         says."""
         match None if loop.condition is None else self.decided(loop.condition):
-            case Apply(function="!=", arguments=(Local(name=name), one)) if (
-                name,
-            ) == loop.targets and not _reads(one, name):
-                return one
-            case Apply(function="!=", arguments=(one, Local(name=name))) if (
-                name,
-            ) == loop.targets and not _reads(one, name):
+            case Apply(
+                function="!=",
+                arguments=(Local(name=name), one) | (one, Local(name=name)),
+            ) if (name,) == loop.targets and not _reads(one, name):
                 return one
             case _:
                 return None

@@ -181,14 +181,7 @@ def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> Opt
         if known is None:
             return None
     if isinstance(known, TypeName):
-        if not known.choices:
-            missing = ir.Const(known.type, node.span, None)
-            listed = listed_values(missing, known.type, ANYTHING, typer.names, problems)
-            if listed is None:
-                return None
-            return OptionSet(tuple(Choice(name_of(v), v) for v in listed[1]), known.type)
-        choices = tuple(Choice(name, value) for name, value in known.choices)
-        return OptionSet(choices, known.type)
+        return _values_of_type(known, node, typer)
     tree = syntax(node, problems)
     if tree is None:
         return None
@@ -218,18 +211,7 @@ def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> Opt
         )
         return None
     if ir.reads_play(typed):
-        if isinstance(typed.type, PerSeat) and domain(of, typer.names.seats) is None:
-            report_per_role(typer.context, typed)
-            return None
-        if domain(of, typer.names.seats) is None:
-            possible = _possible_items(typed, typer.names.seats)
-            if possible is not None:
-                return _constants(possible, of, node, problems, legal=typed)
-        listed = listed_values(typed, of, typer.context.value(typed).item, typer.names, problems)
-        if listed is None:
-            return None
-        bound, values = listed
-        return OptionSet(tuple(Choice(name_of(v), v) for v in values), bound, typed)
+        return _options_in_play(typed, of, node, typer)
     try:
         value = evaluate(typed, Scope(seats=typer.names.seats))
     except EvaluationError as error:
@@ -238,6 +220,35 @@ def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> Opt
     if isinstance(of, Enum) and not of.name:
         of = enum_of(of.members, typer.names)
     return _constants(elements(value), of, node, problems)
+
+
+def _values_of_type(known: TypeName, node: Scalar, typer: Typer) -> OptionSet | None:
+    """Returns the values of a type as options."""
+    if known.choices:
+        return OptionSet(tuple(Choice(name, value) for name, value in known.choices), known.type)
+    missing = ir.Const(known.type, node.span, None)
+    listed = listed_values(missing, known.type, ANYTHING, typer.names, typer.problems)
+    if listed is None:
+        return None
+    return OptionSet(tuple(Choice(name_of(v), v) for v in listed[1]), known.type)
+
+
+def _options_in_play(typed: ir.Expr, of: Type, node: Scalar, typer: Typer) -> OptionSet | None:
+    """Returns every option that a collection of the play can give, with the collection itself,
+    which says which of them are legal."""
+    seats, problems = typer.names.seats, typer.problems
+    if domain(of, seats) is None:
+        if isinstance(typed.type, PerSeat):
+            report_per_role(typer.context, typed)
+            return None
+        possible = _possible_items(typed, seats)
+        if possible is not None:
+            return _constants(possible, of, node, problems, legal=typed)
+    listed = listed_values(typed, of, typer.context.value(typed).item, typer.names, problems)
+    if listed is None:
+        return None
+    bound, values = listed
+    return OptionSet(tuple(Choice(name_of(v), v) for v in values), bound, typed)
 
 
 def _halves(typed: ir.Expr) -> Iterator[ir.Expr]:
