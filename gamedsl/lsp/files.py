@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from gamedsl.compiler import check_names
-from gamedsl.diagnostics import Diagnostic, Problems
-from gamedsl.diagnostics.spans import Span
+from gamedsl.diagnostics import Diagnostic, Note, Problems
+from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.formatter import Formatted, format_file
 from gamedsl.frontend.source import loader
 from gamedsl.frontend.source.nodes import Entry
@@ -77,6 +77,24 @@ def check(path: Path, texts: Mapping[Path, str]) -> Checked:
     if extended and result.document is not None:
         names = {name.text: name for name in _declared(result.document.root)} | names
     return Checked(result.diagnostics, tree, names)
+
+
+def seen_from(path: Path, found: Diagnostic) -> Diagnostic:
+    """Returns a problem as the file at `path` shows it: one of another file, such as an extended
+    game, stands where this file refers to it, or where nothing does at the first character."""
+    if is_of(path, found.span):
+        return found
+    here = next((note.span for note in found.notes if is_of(path, note.span)), None)
+    if here is None:
+        here = Span(Source(path.name, "", path.parent), 0, 0)
+    others = tuple(note for note in found.notes if note.span != here)
+    there = Note(found.span, found.why or "the problem is here")
+    return replace(found, span=here, notes=(there, *others), edits=())
+
+
+def is_of(path: Path, span: Span) -> bool:
+    """Tells whether a place is in the file at `path`."""
+    return Path(span.source.name).name == path.name and span.source.folder == path.parent
 
 
 def lay_out(path: Path, texts: Mapping[Path, str]) -> Formatted:

@@ -44,6 +44,9 @@ _SEVERITIES = {
     "note": lsp.DiagnosticSeverity.Information,
 }
 
+_BEGINNING = {"line": 1, "column": 1, "end_line": 1, "end_column": 2}
+"""The place of a problem of another file that a file refers to nowhere."""
+
 
 class Server(LanguageServer):
     """The server of one editor, with what is known of each open file. Of a file in `given_up` the
@@ -105,12 +108,14 @@ class Server(LanguageServer):
             ],
         )  # fmt: skip
 
-    def proved(self, found: dict[str, Any]) -> lsp.Diagnostic:
-        """Returns a problem of `gamedsl validate --report json` as the protocol writes it."""
+    def proved(self, found: dict[str, Any], name: str) -> lsp.Diagnostic:
+        """Returns a problem of `gamedsl validate --report json` as the protocol writes it, in the
+        file of this name: at its place, or at that which refers to it, or at the beginning."""
+        places = (place for place in (found, *found["notes"]) if Path(place["file"]).name == name)
         parts = (found["message"], found["why"], found["help"] and f"fix: {found['help']}")
         text = "\n".join(part for part in parts if part)
         return lsp.Diagnostic(
-            self.place(found), text, severity=_SEVERITIES[found["severity"]],
+            self.place(next(places, _BEGINNING)), text, severity=_SEVERITIES[found["severity"]],
             code=found["code"], source="gamedsl",
         )  # fmt: skip
 
@@ -162,8 +167,8 @@ class Server(LanguageServer):
         if files.KINDS.search(text) is None:  # some other YAML
             self.show(uri, [])
             return
-        own = [problem for problem in checked.problems if _same(uri, problem.span)]
-        shown = [self.diagnostic(problem) for problem in own[:MOST_PROBLEMS]]
+        seen = (files.seen_from(_path(uri), one) for one in checked.problems[:MOST_PROBLEMS])
+        shown = [self.diagnostic(problem) for problem in seen]
         self.show(uri, shown)
         if any(problem.severity == "error" for problem in checked.problems):
             return
@@ -180,9 +185,9 @@ class Server(LanguageServer):
             text = f"{found}\nfix: run `gamedsl validate`, which has no bound"
             level = lsp.DiagnosticSeverity.Information
             return [lsp.Diagnostic(first, text, severity=level, source="gamedsl")]
-        own = (p for p in found["problems"] if Path(p["file"]).name == _path(uri).name)
+        name = _path(uri).name
         known = {(d.code, d.range.start.line, d.message) for d in shown}
-        proved = map(self.proved, own)
+        proved = (self.proved(problem, name) for problem in found["problems"])
         return [d for d in proved if (d.code, d.range.start.line, d.message) not in known]
 
     def show(self, uri: str, problems: list[lsp.Diagnostic]) -> None:
@@ -212,12 +217,6 @@ def _path(uri: str) -> Path:
 def _uri(span: Span) -> str:
     path = span.source.folder.absolute() / Path(span.source.name).name
     return from_fs_path(str(path)) or path.as_uri()
-
-
-def _same(uri: str, span: Span) -> bool:
-    return (
-        Path(span.source.name).name == _path(uri).name and span.source.folder == _path(uri).parent
-    )
 
 
 def _given_up(fact: str) -> lsp.Diagnostic:
@@ -272,7 +271,7 @@ def _add_fixes(server: Server) -> None:
         for found in checked.problems[:MOST_PROBLEMS] if checked else ():
             place = server.range(found.span)
             apart = place.end.line < asked.start.line or asked.end.line < place.start.line
-            if apart or not found.edits or not _same(uri, found.span):
+            if apart or not found.edits or not files.is_of(_path(uri), found.span):
                 continue
             now = server.workspace.get_text_document(uri).source
             if found.span.source.text != from_text("", now).text:
@@ -326,7 +325,7 @@ def _add_names(server: Server) -> None:
         for ones in (await server.locations(uri, at)).values():
             for one in ones:
                 place = server.range(one.span)
-                if _same(uri, one.span) and place.start <= at <= place.end:
+                if files.is_of(_path(uri), one.span) and place.start <= at <= place.end:
                     return place
         return None
 

@@ -108,6 +108,13 @@ async def _session(folder: Path) -> None:
     assert symbols
     assert [s.name for s in symbols][:2] == ["game", "extends"]
 
+    (folder / "base.yaml").write_text(BASE.replace("payoffs: price", "payoffs: 1 / 0"))
+    (found,) = await change(5, "game: mine\nextends: base\n")
+    assert "zero" in found.message
+    assert found.range == lsp.Range(lsp.Position(1, 9), lsp.Position(1, 13))
+    assert found.related_information
+    assert found.related_information[0].location.uri == (folder / "base.yaml").as_uri()
+
     client.text_document_did_close(lsp.DidCloseTextDocumentParams(document))
     assert list((await published.get()).diagnostics) == []
     await client.shutdown_async(None)
