@@ -184,6 +184,9 @@ class Phrases:
         """The lets that the texts so far name, in order."""
         self.unexplained: dict[str, str] = {}
         """The built-ins that the texts so far call by name, in order."""
+        self.counts_places = False
+        """Whether the texts so far find an item of a list by a place that play decides: a loop's
+        variable is told with its values."""
         self.constants: dict[str, Any] = {}
         """The params whose entries the texts so far look up, with their values."""
         self.let_names: dict[str, str] = {let.name: named(let.name) for let in ir.lets}
@@ -449,7 +452,12 @@ class Phrases:
             return f"{self._at(of, _ATOM)} of {self._at(key, _ATOM)}", _PHRASE
         if isinstance(kind, List) and isinstance(key, Const) and key.value in range(len(_ORDINALS)):
             return f"the {_ORDINALS[key.value]} of {whose or self._at(of, _NOUN)}", _NOUN
-        return f"{whose or self._at(of, _ATOM)}[{self.text(key)}]", _ATOM
+        return self.item(whose or self._at(of, _ATOM), key), _ATOM
+
+    def item(self, of: str, place: Expr) -> str:
+        """Returns the item of a list at a place: `deck[n]`."""
+        self.counts_places |= not isinstance(place, Local)
+        return f"{of}[{self.text(place)}]"
 
     def _field(self, of: Expr, index: int) -> tuple[str, int]:
         kind = plain(of.type)

@@ -129,6 +129,11 @@ _FIELDS = "\0"
 
 _INDENT = "  "
 
+_FROM_0 = "(from 0)"
+"""Stands behind the places that rules list."""
+
+_PLACES = "Square brackets hold the place of an item, counted from 0."
+
 
 def written_rules(ir: GameIR, book: LabelBook, shown_role: Mapping[str, str]) -> str:
     """Returns the rules of a game under the labels of a book; of a masked game what may be told."""
@@ -177,6 +182,15 @@ class _Writer:
         """Whether something was told to be hidden from some."""
 
     def lines(self) -> Iterator[str]:
+        """Yields the rules; where they find items by places, they say from where these count."""
+        found = False
+        for line in self._rules():
+            found |= _FROM_0 in line
+            yield line
+        if self._say.counts_places and not found:
+            yield _PLACES
+
+    def _rules(self) -> Iterator[str]:
         ir = self._ir
         yield self._opening()
         state = [_INDENT + f"- {line}" for line in map(self._state, ir.state)]
@@ -361,10 +375,16 @@ class _Writer:
         if step.actor is not None:
             return self._say.operand(step.actor)
         if step.among is not None:
-            return _each_of(self._say.operand(step.among))
+            return self._each_of(step.among)
         if set(step.actors) == set(self._ir.seats):
             return "each player"
         return f"each of {self._seats(step.actors)}"
+
+    def _each_of(self, members: Expr) -> str:
+        """Returns the members of a collection: `each of its friends`, `each r of left where …`."""
+        text, operand = self._say.text(members), self._say.operand(members)
+        is_loop = operand != text and text.startswith("each ")
+        return text if is_loop else f"each of {operand}"
 
     def _options(self, step: Choose) -> str:
         """Returns what may be chosen, after a colon."""
@@ -773,7 +793,7 @@ class _Writer:
                     text = self._entry(text, key.expr)
                 case "item":
                     assert key.expr is not None
-                    text = f"{text}[{self._say.text(key.expr)}]"
+                    text = self._say.item(text, key.expr)
                 case "cell":
                     assert key.expr is not None
                     text = f"{text} at {self._say.operand(key.expr)}"
@@ -797,7 +817,7 @@ class _Writer:
             case Drop(place=place, value=value):
                 return f"{self._say.operand(value)} is taken out of {self._place(place, '')}"
             case DropItem(place=place, index=index):
-                return f"{self._place(place, '')}[{self._say.text(index)}] is taken out"
+                return f"{self._say.item(self._place(place, ''), index)} is taken out"
             case ForEach():
                 test = statement.condition
                 only = f" where {self._say.condition(test)}" if test is not None else ""
@@ -1286,11 +1306,6 @@ _OWN_WORDS = frozenset((
     "a", "again", "all", "chance", "each", "for", "if", "in", "its", "nobody", "one", "only", "the",
 ))  # fmt: skip
 """The words of sentences, and no names of a file, that are capitalized at the start of one."""
-
-
-def _each_of(told: str) -> str:
-    """Returns the members of what is told: `each of its friends`, `each r of left where …`."""
-    return told[1:-1] if told.startswith("(each ") and told.endswith(")") else f"each of {told}"
 
 
 def _after(head: str, lines: Iterable[str]) -> Iterator[str]:

@@ -250,7 +250,7 @@ def _find_path(kind: Kind, name: str, near: Path, problems: Problems, span: Span
         _report_unknown(kind, name, near, problems, span)
         return None
     other = _shipped_path(kind, name)
-    if other is not None and not _is_same_file(path, other):
+    if other is not None and not _is_same_file(path, other) and not _is_copy(path, other):
         problems.add(
             "GD0115",
             f"`{name}` means the file `{loader.display_name(path)}`, not the shipped {kind}",
@@ -260,6 +260,15 @@ def _find_path(kind: Kind, name: str, near: Path, problems: Problems, span: Span
             severity="note",
         )
     return path
+
+
+def _is_copy(path: Path, shipped: Path) -> bool:
+    """Tells whether a file is a copy of a shipped one, as those of a run folder are."""
+    try:
+        alike = path.stat().st_size == shipped.stat().st_size
+        return alike and path.read_bytes() == shipped.read_bytes()
+    except OSError:
+        return False
 
 
 def _report_unknown(kind: Kind, name: str, near: Path, problems: Problems, span: Span) -> None:

@@ -22,7 +22,7 @@ from gamedsl.sema.chance import values_of
 from gamedsl.sema.decisions import read_actors
 from gamedsl.sema.narrow import unchanged, without
 from gamedsl.sema.scope import LoopName, Namespace, ParamName, report_taken
-from gamedsl.sema.step_context import StepContext, WrittenStep, names_written
+from gamedsl.sema.step_context import StepContext, WrittenStep, names_written, options_written
 from gamedsl.sema.types import part_of
 
 MAX_PASSES = 100_000
@@ -95,7 +95,8 @@ def read_loop(context: StepContext, step: WrittenStep) -> tuple[Step, ...]:
     if stays is not None:
         in_turn = each is not None and order.name is None
         outside = replace(context, acting=None) if in_turn else context
-        context.names.inside.update(names_written(step.item, options=True))
+        options = ((option.text, option.span) for option, _ in options_written(step.item))
+        context.names.inside.update((*names_written(step.item), *options))
         condition, learned = outside.condition(stays.value)
         context.names.inside.clear()
         facts |= learned

@@ -435,8 +435,13 @@ def report_unknown_name(context: TypingContext, node: ast.Name) -> ir.Expr:
         why, help = "not known yet", f"params are worked out in order: move `{name}` up"
         notes = (Note(context.names.later[name], "declared here"),)
     cause, message = f"name {name}", f"unknown name `{name}`"
-    later = context.names.coming.get(name)
-    if later is not None and name not in context.names.inside:
+    later, binds = context.names.coming.get(name), context.names.coming_options.get(name)
+    if later is None and binds is not None and name not in context.names.members:
+        cause, later = f"name {binds}", context.names.coming[binds]
+        why, notes = "not an option yet", (Note(later, "an option of this step"),)
+        message = f"`{name}` is an option of a later step, at line {later.line}"
+        help = "move that step above, or declare a type that has the option"
+    elif later is not None and name not in context.names.inside:
         why, notes = "not bound yet", (Note(later, "bound here"),)
         message = f"`{name}` is bound by a later step, at line {later.line}"
         help = "move that step above the one that reads it"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -31,7 +30,6 @@ from gamedsl.ir.types import (
     SEAT,
     WHOLE,
     Enum,
-    Never,
     Number,
     PerSeat,
     PerValue,
@@ -49,6 +47,7 @@ from gamedsl.sema.scope import MEANINGS, Declared, Namespace, TypeName, report_t
 from gamedsl.sema.type_errors import report_per_role
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.types import Types, dashed_range, is_collection_type
+from gamedsl.sema.typing_context import has_errors
 from gamedsl.sema.values import constant, read_items, syntax, why_undefined
 
 _WORDS = (*MEANINGS, "actions", *functions())
@@ -195,7 +194,7 @@ def _computed_options(node: Scalar, typer: Typer, me: bool, facts: Facts) -> Opt
     _declare_listed_names(tree, typer.names)
     with typer.context.offering():
         typed = typer.expression(tree, me=me, facts=facts)
-    if any(isinstance(part.type, Never) for part in _halves(typed)):
+    if has_errors(typed):
         return None
     if isinstance(typed, ir.Const) and isinstance(typed.type, PerValue):
         named = tuple(Choice(name_of(k), v) for k, v in typed.value.items())
@@ -249,14 +248,6 @@ def _options_in_play(typed: ir.Expr, of: Type, node: Scalar, typer: Typer) -> Op
         return None
     bound, values = listed
     return OptionSet(tuple(Choice(name_of(v), v) for v in values), bound, typed)
-
-
-def _halves(typed: ir.Expr) -> Iterator[ir.Expr]:
-    """Yields an expression and, of a conditional, its halves, and theirs."""
-    yield typed
-    if isinstance(typed, ir.If):
-        yield from _halves(typed.then)
-        yield from _halves(typed.other)
 
 
 def _possible_items(typed: ir.Expr, seats: tuple[str, ...]) -> tuple[Any, ...] | None:

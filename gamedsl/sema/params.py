@@ -45,6 +45,7 @@ from gamedsl.ir.types import (
 )
 from gamedsl.sema.name_resolution import report_unknown_name
 from gamedsl.sema.scope import WORDS, LetName, LoopName, Namespace, ParamName, report_taken
+from gamedsl.sema.type_errors import same_type_help
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, syntax
 
@@ -250,7 +251,7 @@ class Params:
     def report_types(self, what: str, before: Type, type: Type, span: Span) -> None:
         self.problems.add(
             "GD0305", f"the values of this {what} have different types", span,
-            why=f"this is {type}, and those before are {before}",
+            why=f"this is {type}, and those before are {before}", help=same_type_help(before),
         )  # fmt: skip
 
     def report_no_map(self, name: str, span: Span, node: Node) -> None:

@@ -180,11 +180,13 @@ def entries_by_seat(
 
 
 _MEANT = {
-    "each": "all", "every": "all", "everyone": "all", "everybody": "all", "both": "all",
-    "anyone": "all", "public": "all", "none": "nobody", "null": "nobody", "self": "owner",
-    "private": "owner",
+    "owner": ("self", "private", "role", "player"),
+    "all": ("each", "every", "everyone", "everybody", "both", "anyone", "public", "role", "roles",
+            "player", "players"),
+    "nobody": ("none", "null"),
 }  # fmt: skip
-"""Words for who acts and who sees in other languages, and what they are here."""
+"""The words for who acts and who sees, and what they are called elsewhere. One name may stand for
+two: then the first word that may stand at its place is meant."""
 
 
 def _asked_in_play(name: str, names: Namespace) -> str:
@@ -221,8 +223,9 @@ def unknown_role(
         )  # fmt: skip
         return
     guess = did_you_mean(name, [*names.roles, *names.everyone, *others])
-    if guess is None and _MEANT.get(name) in others:
-        guess = _MEANT[name]
+    if guess is None:
+        meant = (word for word, said in _MEANT.items() if word in others and name in said)
+        guess = next(meant, None)
     place = names.role_spans.get(guess) if guess else None
     said = "declared here" if place else "the roles are declared here"
     place = place or next(iter(names.role_spans.values()), None)

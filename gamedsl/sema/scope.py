@@ -211,6 +211,8 @@ class Namespace:
     before them."""
     coming: dict[str, Span] = field(default_factory=dict)
     """What steps bind, while the steps are read: a step reads what those before it bind."""
+    coming_options: dict[str, str] = field(default_factory=dict)
+    """The options that these steps list, each with the name that it is bound to."""
     switched_off: set[str] = field(default_factory=set)
     """The words of what the game is without: what params switch off, and actions that no step
     offers."""

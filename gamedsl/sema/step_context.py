@@ -195,15 +195,17 @@ class StepContext:
         return tuple(found)
 
     def read_turns(self, turns: Node | None) -> tuple[Step, ...]:
-        """Reads all steps of a file; while it does, the names that steps further down bind are
-        known to be coming."""
+        """Reads all steps of a file; while it does, the names that steps further down bind, and
+        their options, are known to be coming."""
         if turns is None:
             return ()
-        around = dict(self.names.coming)
-        self.names.coming.update(dict(reversed([*names_written(turns)])))
+        names = self.names
+        around = names.coming, names.coming_options
+        names.coming = names.coming | dict(reversed([*names_written(turns)]))
+        options = ((option.text, name) for option, name in options_written(turns))
+        names.coming_options = names.coming_options | dict(reversed([*options]))
         steps = self.read_steps(turns)
-        self.names.coming.clear()
-        self.names.coming.update(around)
+        names.coming, names.coming_options = around
         return steps
 
     def expression(self, node: Node, expected: Type | None = None) -> ir.Expr | None:
@@ -232,18 +234,31 @@ class StepContext:
         return typed, facts(tree, True, typed) if tree is not None else frozenset()
 
 
-def names_written(step: Node, *, options: bool = False) -> Iterator[tuple[str, Span]]:
-    """Yields the names that a step, or a list of steps, binds as it is written, with their places;
-    `options` says that the options which it lists are wanted too."""
-    if isinstance(step, Sequence):
-        for item in step:
-            yield from names_written(item, options=options)
-    for entry in step if isinstance(step, Mapping) else ():
-        value = entry.value
-        if entry.key.text in _BINDING and isinstance(value, Scalar):
-            yield value.text, value.span
-        elif options and entry.key.text == "from" and isinstance(value, Sequence | Mapping):
-            listed = [e.key for e in value] if isinstance(value, Mapping) else list(value)
-            yield from ((node.text, node.span) for node in listed if isinstance(node, Scalar))
-        elif entry.key.text == "turns":
-            yield from names_written(value, options=options)
+def _written_steps(node: Node) -> Iterator[Mapping]:
+    """Yields a step, or the steps of a list, and those inside them."""
+    for item in node.items if isinstance(node, Sequence) else (node,):
+        if isinstance(item, Mapping):
+            yield item
+            inside = item.get("turns")
+            yield from () if inside is None else _written_steps(inside)
+
+
+def names_written(node: Node) -> Iterator[tuple[str, Span]]:
+    """Yields the names that a step, or a list of steps, binds as it is written, with their
+    places."""
+    for step in _written_steps(node):
+        for key in _BINDING:
+            if isinstance(bound := step.get(key), Scalar):
+                yield bound.text, bound.span
+
+
+def options_written(node: Node) -> Iterator[tuple[Scalar, str]]:
+    """Yields the options that a step, or a list of steps, lists as it is written, each with the
+    name that it binds."""
+    for step in _written_steps(node):
+        listed = step.get("from")
+        keys = [e.key for e in listed] if isinstance(listed, Mapping) else listed
+        for name, _ in names_written(step):
+            for option in keys if isinstance(keys, list | Sequence) else ():
+                if isinstance(option, Scalar):
+                    yield option, name

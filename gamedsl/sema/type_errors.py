@@ -125,9 +125,12 @@ def report_arguments(
         or _set_operation(node, function, arguments)
         or _rounded(function, arguments)
         or _number_fields(function, arguments)
+        or _numbered(function, arguments)
+        or _choice_of_role(context, function, node, arguments)
         or _per_role(context, function, arguments)
         or (_negated(arguments[0], node) if function == "not" else "")
         or help
+        or _wanted(function)
     )
     text = " ".join(node.span.text.split())
     compared = (is_comparison(function) or function in ("==", "!=")) and len(text) < 60
@@ -330,6 +333,82 @@ def _rounded(function: str, arguments: Sequence[ir.Expr]) -> Help:
     return substitute(odd.span, text, f"a whole number is needed, and this may be any: `{text}`")
 
 
+def _numbered(function: str, arguments: Sequence[ir.Expr]) -> Help:
+    """Returns the fix of truth values that are to be numbers."""
+    types = tuple(WHOLE if isinstance(a.type, Bool) else a.type for a in arguments)
+    truths = [a.span for a in arguments if isinstance(a.type, Bool)]
+    if not truths or BUILTINS[function].rule(types) is None:
+        return ""
+    edits = tuple(Edit(span, _as_number(span.text)) for span in truths)
+    listed = " and ".join(f"`{edit.text.strip('()')}`" for edit in edits)
+    return Fix(f"truth values are no numbers: write {listed}", edits)
+
+
+def _as_number(truth: str) -> str:
+    """Returns the text of a truth value as the number 1 or 0, in brackets where it needs them."""
+    return {"true": "1", "false": "0"}.get(truth, f"(1 if {truth} else 0)")
+
+
+def _choice_of_role(
+    context: TypingContext, function: str, node: ast.Node, arguments: Sequence[ir.Expr]
+) -> Help:
+    """Returns the fix of `me == defect`, where the choice of a role is compared."""
+    if function not in ("==", "!="):
+        return ""
+    for role, other in (tuple(arguments), tuple(reversed(arguments))):
+        text = role.span.text
+        choices = [
+            name for name, declared in context.names.declared.items()
+            if isinstance(declared, VariableName) and declared.joint and declared.type == other.type
+        ]  # fmt: skip
+        if isinstance(role.type, Seat) and text.isidentifier() and len(choices) == 1:
+            whole = f"{choices[0]}[{text}]"
+            if text == "me" or isinstance(role, ir.Const):
+                whole = f"{choices[0]}.{text}"
+            return substitute(role.span, whole, f"the choice of a role is `{whole}`")
+    return ""
+
+
+_WANTED = {
+    **dict.fromkeys(("==", "!="), "compare two values of one type, or one with `none`"),
+    **dict.fromkeys(("in", "not in"), "look for a value of the type of the elements"),
+    "not": "negate a truth value, such as a comparison",
+    "..": "write a whole number at each end",
+    "neg": "write a number behind the sign",
+}
+"""What some operators want, as advice."""
+
+
+def _wanted(function: str) -> str:
+    """Returns what an operator or a built-in wants, where nothing more is known."""
+    if function in _WANTED or not function.isidentifier():
+        return _WANTED.get(function, "write a number on each side")
+    about = BUILTINS[function].about.partition(". ")[0].rstrip(".")
+    return f"`{function}` gives {about[0].lower()}{about[1:]}"
+
+
+def one_type_help(
+    context: TypingContext, first: tuple[ast.Node, ir.Expr], odd: tuple[ast.Node, ir.Expr]
+) -> Help:
+    """Returns how two values that stand beside each other get one type: one is converted, truth
+    values before all others, or is put into a list as the other is; else in words."""
+    sides = [(odd, first), (first, odd)]
+    if isinstance(first[1].type, Bool):
+        sides.reverse()
+    for (node, typed), (_, other) in sides:
+        if isinstance(other.type, List) and fits(typed.type, other.type.of):
+            whole = f"[{node.span.text}]"
+            return substitute(node.span, whole, f"a list with it alone is `{whole}`")
+        if fix := _conversion_fix(context, typed, other.type, node):
+            return fix
+    return same_type_help(first[1].type)
+
+
+def same_type_help(wanted: Type) -> str:
+    """Returns the advice to write another value, of the type of those beside it."""
+    return f"write {wanted} here, as beside it"
+
+
 def report_kind_test(
     context: TypingContext, node: ast.Operator, of: ir.Expr, kinds: TextOrRecord | None
 ) -> None:
@@ -480,9 +559,9 @@ def _conversion_fix(context: TypingContext, typed: ir.Expr, wanted: Type, node: 
     if isinstance(wanted, Bool) and (filled := _emptiness(typed, "> 0", node)):
         return filled
     if isinstance(wanted, Number) and isinstance(type, Bool):
-        if len(text) >= 60:
-            return "write `1 if … else 0`"
-        return substitute(node.span, f"(1 if {text} else 0)", f"write `1 if {text} else 0`")
+        number = _as_number(text)
+        said = f"write `{number.strip('()')}`" if len(text) < 60 else "write `1 if … else 0`"
+        return said if len(text) >= 60 else substitute(node.span, number, said)
     if isinstance(wanted, Bool) and plain(type) == SEAT and text.isidentifier():
         if not context.me_allowed:
             return f"ask which role it is, as in `{text} == {context.names.seats[0]}`"

@@ -56,8 +56,13 @@ from gamedsl.sema.name_resolution import NameResolver, enums_in, past_bindings
 from gamedsl.sema.named_values import value_of
 from gamedsl.sema.narrow import Fact, Facts, facts, key, narrowed, proved_type, without
 from gamedsl.sema.scope import ANY, LetName, Namespace, TypeName, VariableName, report_taken
-from gamedsl.sema.type_errors import report_kind_test, report_misfit, require_truth
-from gamedsl.sema.typing_context import TypingContext, never
+from gamedsl.sema.type_errors import (
+    one_type_help,
+    report_kind_test,
+    report_misfit,
+    require_truth,
+)
+from gamedsl.sema.typing_context import TypingContext, has_errors, never
 
 MAX_NESTING = 120
 """Levels of typed expressions inside each other, those of the lets that they read included."""
@@ -359,7 +364,10 @@ class Typer:
                 value = self.infer(left)
                 return value, self.infer(right, List(plain(value.type)))
             collection = self.container(right)
-            return self.infer_shaped(left, element(collection.type)), collection
+            value = self.infer_shaped(left, element(collection.type))
+            if BUILTINS["in"].rule((value.type, collection.type)) is None:
+                collection = self.retyped(collection, List(plain(value.type)))
+            return value, collection
         matched = node.op in ("==", "!=") or is_comparison(node.op)
         infer = self.infer_shaped if matched else self.infer
         open_right = isinstance(right, ast.Name | ast.Display | ast.Literal)
@@ -367,11 +375,14 @@ class Typer:
         number = matched and isinstance(left, ast.Literal) and not isinstance(right, ast.Literal)
         if number or (isinstance(left, ast.Name | ast.Display) and not known):
             second = self.infer(right)
-            return infer(left, _understood_by(left, node.op, second.type)), second
-        first = self.infer(left)
-        second = infer(right, _understood_by(right, node.op, first.type))
-        if known and isinstance(first.type, List) and isinstance(second.type, Set):
-            first = infer(left, second.type)
+            first = infer(left, _understood_by(left, node.op, second.type))
+        else:
+            first = self.infer(left)
+            second = infer(right, _understood_by(right, node.op, first.type))
+            if known and isinstance(first.type, List) and isinstance(second.type, Set):
+                first = infer(left, second.type)
+        if node.op in ("==", "!="):
+            first, second = self.with_empty_lists((first, second))
         return first, second
 
     def conditional(self, node: ast.Conditional, expected: Type | None) -> ir.Expr:
@@ -393,7 +404,7 @@ class Typer:
         elif isinstance(other.type, Set) and isinstance(then.type, List):
             then = self.under(node.test, test, True, node.then, other.type)
             then = self.fitted(then, other.type)
-        then, other = self.with_empty_lists((node.then, node.other), (then, other))
+        then, other = self.with_empty_lists((then, other))
         type = join(then.type, other.type)
         if type is None:
             worth, others = value_of(then), value_of(other)
@@ -411,22 +422,69 @@ class Typer:
                 node.other.span,
                 why=f"this is {other.type}",
                 notes=(Note(node.then.span, f"this is {then.type}"),),
+                help=one_type_help(self.context, (node.then, then), (node.other, other)),
             )
             return never(node)
         return ir.If(type, node.span, test, then, other)
 
-    def with_empty_lists(
-        self, nodes: Sequence[ast.Node], typed: Sequence[ir.Expr]
-    ) -> tuple[ir.Expr, ...]:
-        """Returns expressions that are to have one type. Where they have none, those that are the
-        empty list are of the type of the first that is not."""
-        model = next((t for n, t in zip(nodes, typed, strict=True) if not _is_empty(n)), None)
-        if model is None or isinstance(model.type, Never) or _have_one_type(typed):
+    def with_empty_lists(self, typed: Sequence[ir.Expr]) -> tuple[ir.Expr, ...]:
+        """Returns expressions that are to have one type. Where they have none, those with an empty
+        list in them are of the type of the first without one, or that is not itself empty."""
+        if _have_one_type(typed):
             return tuple(typed)
-        return tuple(
-            self.fitted(self.infer(node, model.type), model.type) if _is_empty(node) else part
-            for node, part in zip(nodes, typed, strict=True)
-        )
+        models = [part for part in typed if not _has_empty(part)]
+        models += [part for part in typed if not _is_empty(part)]
+        if not models:
+            return tuple(typed)
+        return tuple(self.retyped(part, models[0].type) for part in typed)
+
+    def with_empty_arguments(
+        self, node: ast.Call, name: str, arguments: tuple[ir.Expr, ...]
+    ) -> tuple[ir.Expr, ...]:
+        """Returns the arguments of a built-in, lists as sets where it takes these. Where it takes
+        neither, those that are the empty list are of a type that it takes: that of another
+        argument, a list of such values, or a list of truth values."""
+        rule = BUILTINS[name].rule
+        given = self.as_sets(node, name, arguments)
+        if rule(tuple(argument.type for argument in given)) is not None:
+            return given
+        others = [part.type for part in arguments if not _is_empty(part)]
+        for type in (*others, *map(List, others), List(BOOL)) if len(others) < len(given) else ():
+            typed = tuple(self.retyped(a, type) if _is_empty(a) else a for a in arguments)
+            tried = self.as_sets(node, name, typed)
+            if rule(tuple(argument.type for argument in tried)) is not None:
+                return tried
+        return given
+
+    def retyped(self, typed: ir.Expr, wanted: Type) -> ir.Expr:
+        """Returns an expression whose empty lists are of the type that is wanted at their places;
+        one without an empty list as it is."""
+        if not _has_empty(typed):
+            return typed
+        inner = element(wanted)
+        match typed:
+            case ir.Build(type=List(), items=()):
+                typed = replace(typed, type=List(inner or WHOLE, 0))
+            case ir.Build(type=List(), items=items):
+                items = tuple(
+                    item if inner is None else self.retyped(item, inner) for item in items
+                )
+                of = _joined(items)
+                typed = (
+                    typed if of is None else replace(typed, type=List(of, len(items)), items=items)
+                )
+            case ir.Build(items=items):
+                places = fields_of(plain(wanted))
+                if len(places) == len(items):
+                    items = tuple(map(self.retyped, items, places))
+                typed = replace(typed, type=Tuple(tuple(item.type for item in items)), items=items)
+            case ir.If(then=then, other=other):
+                then, other = self.retyped(then, wanted), self.retyped(other, wanted)
+                type = join(then.type, other.type)
+                typed = typed if type is None else replace(typed, type=type, then=then, other=other)
+            case _:  # has no empty list that is written out
+                pass
+        return self.fitted(typed, wanted)
 
     def options_of_both(self, left: Type, right: Type) -> Type | None:
         """Returns the type of a list that is one of two, of options of different types; None where
@@ -452,7 +510,7 @@ class Typer:
         wanted = places or (None,) * len(node.items)
         items = tuple(map(self.infer_fitted, node.items, wanted))
         if node.kind == "list":
-            items = self.with_empty_lists(node.items, items)
+            items = self.with_empty_lists(items)
         if any(isinstance(item.type, Never) for item in items):
             return never(node)
         if node.kind == "tuple":
@@ -465,7 +523,7 @@ class Typer:
         if not _have_one_type(items):
             worth = tuple(map(value_of, items))
             items = worth if _have_one_type(worth) else items
-        for item in items:
+        for part, item in zip(node.items, items, strict=True):
             joined = join(inner, item.type)
             if joined is None and self.context.offers:
                 both = self.options_of_both(List(inner), List(item.type))
@@ -477,6 +535,7 @@ class Typer:
                     item.span,
                     why=f"this is {item.type}",
                     notes=(Note(items[0].span, f"this is {items[0].type}"),),
+                    help=one_type_help(self.context, (node.items[0], items[0]), (part, item)),
                 )
                 return never(node)
             inner = joined
@@ -495,15 +554,18 @@ class Typer:
             key_type = range_type(min(keys), max(keys))
         of: Type = NEVER
         entries: dict[Any, Any] = {}
-        values = self.with_empty_lists(node.values, [*map(self.infer, node.values)])
+        values = self.with_empty_lists([*map(self.infer, node.values)])
         for name, value, typed in zip(keys, node.values, values, strict=True):
-            if isinstance(typed.type, Never):
+            if has_errors(typed):
                 return never(node)
             joined = join(of, typed.type)
             if joined is None:
                 problems.add(
                     "GD0305", "the values of this map have different types", value.span,
                     why=f"this is {typed.type}, and those before are {of}",
+                    help=one_type_help(
+                        self.context, (node.values[0], values[0]), (value, typed)
+                    ),
                 )  # fmt: skip
                 return never(node)
             of = joined
@@ -621,10 +683,7 @@ class Typer:
             if not isinstance(inner, Bool | Never) and node.arguments[0].is_conditional:
                 name = "len"
         arguments = with_elements(name, arguments)
-        types = tuple(argument.type for argument in arguments)
-        if len(types) == len(node.arguments) == 2 and BUILTINS[name].rule(types) is None:
-            arguments = self.with_empty_lists(node.arguments, arguments)
-        return apply(self.context, node, name, self.as_sets(node, name, arguments))
+        return apply(self.context, node, name, self.with_empty_arguments(node, name, arguments))
 
     def as_sets(
         self, node: ast.Call, name: str, arguments: tuple[ir.Expr, ...]
@@ -809,23 +868,39 @@ def _understood_by(node: ast.Node, operator: str, type: Type) -> Type | None:
     return type if is_comparison(operator) and valued(type) is None else None
 
 
-def _is_empty(node: ast.Node) -> bool:
+def _is_empty(typed: ir.Expr) -> bool:
     """Whether an expression is the empty list, or a conditional of which both halves are."""
-    match node:
-        case ast.Display(kind="list", items=items):
+    match typed:
+        case ir.Build(type=List(), items=items):
             return not items
-        case ast.Conditional(then=then, other=other):
+        case ir.If(then=then, other=other):
             return _is_empty(then) and _is_empty(other)
         case _:
             return False
 
 
-def _have_one_type(items: Sequence[ir.Expr]) -> bool:
-    """Whether there is a type that all items have."""
+def _has_empty(typed: ir.Expr) -> bool:
+    """Whether an expression is the empty list, or a list, a tuple or a conditional with one in
+    it."""
+    match typed:
+        case ir.Build(items=items):
+            return _is_empty(typed) or any(map(_has_empty, items))
+        case ir.If(then=then, other=other):
+            return _has_empty(then) or _has_empty(other)
+        case _:
+            return False
+
+
+def _joined(items: Sequence[ir.Expr]) -> Type | None:
+    """Returns the smallest type that all items have; None where there is none."""
     joined: Type | None = NEVER
     for item in items:
         joined = joined and join(joined, item.type)
-    return joined is not None
+    return joined
+
+
+def _have_one_type(items: Sequence[ir.Expr]) -> bool:
+    return _joined(items) is not None
 
 
 def _literal_type(value: Any) -> Type:

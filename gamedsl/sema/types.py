@@ -61,6 +61,7 @@ from gamedsl.sema.scope import (
     kind_of,
     report_taken,
 )
+from gamedsl.sema.type_errors import same_type_help
 from gamedsl.sema.typer import Typer
 from gamedsl.sema.values import constant, read_items, report_twice
 
@@ -480,6 +481,7 @@ class Types:
                 self.problems.add(
                     "GD0305", "the values of this type have different types", odd,
                     why=f"this is {type}", notes=(Note(first, f"this is {common}"),),
+                    help=same_type_help(common),
                 )  # fmt: skip
                 return None
             common = joined

@@ -19,7 +19,7 @@ from gamedsl.ir import expr as ir
 from gamedsl.ir.abstract_values import AbstractValue
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
 from gamedsl.ir.game import Let
-from gamedsl.ir.types import NEVER, SEAT, Type, join
+from gamedsl.ir.types import NEVER, SEAT, Never, Type, join
 from gamedsl.sema.narrow import Facts
 from gamedsl.sema.scope import ANY, LetName, Namespace
 
@@ -33,6 +33,11 @@ DOUBTED = ("GD0309", "GD0310", "GD0321", "GD0324", "GD0327")
 def never(node: ast.Node) -> ir.Expr:
     """Returns the expression that stands for a wrong one."""
     return ir.Const(NEVER, node.span, None)
+
+
+def has_errors(typed: ir.Expr) -> bool:
+    """Whether a part of an expression is wrong, and was reported: it has no value then."""
+    return any(isinstance(part.type, Never) for part in ir.walk(typed))
 
 
 class TypingContext:

@@ -15,8 +15,9 @@ from gamedsl.frontend.syntax.parser import parse_expression
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import BUILTINS, MAX_ITEMS
 from gamedsl.ir.evaluate import EvaluationError, Scope, evaluate
-from gamedsl.ir.types import NEVER, List, Never, Type
+from gamedsl.ir.types import NEVER, List, Type
 from gamedsl.sema.typer import Typer
+from gamedsl.sema.typing_context import has_errors
 
 NOTHING = ir.Const(NEVER, Span(Source("", ""), 0, 0), None)
 """Stands for an expression that could not be read."""
@@ -53,7 +54,7 @@ def constant(
     if tree is None:
         return None
     typed = typer.expression(tree, expected=expected)
-    if any(isinstance(part.type, Never) for part in ir.walk(typed)):
+    if has_errors(typed):
         return None
     for part in ir.walk(typed):
         if isinstance(part, ir.PLAY):

@@ -467,6 +467,49 @@ def test_items_of_lists_are_told_by_their_places(ir) -> None:
     assert "(the second of all players' bid in order, the least first) * 2" in told
 
 
+PLACES = "Square brackets hold the place of an item, counted from 0."
+
+
+@pytest.mark.parametrize(
+    ("payoffs", "is_said"),
+    [("deck[n]", True), ("deck[0] + n", False), ("sum(deck[i] for i in 0..2)", False)],
+)
+def test_rules_say_where_places_begin(ir, payoffs: str, is_said: bool) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: [ann]\nstate: {deck: {list: 0..9, at_most: 3, start: [3, 1, 2]}}\n"
+            f"turns:\n  - {{role: ann, choose: n, from: 0..2}}\npayoffs: {payoffs}\n"
+        )
+    )
+    assert (PLACES in told) is is_said
+
+
+def test_places_are_said_to_begin_once(ir) -> None:
+    told = rules(
+        ir(
+            "game: case\nroles: [ann]\nstate: {deck: {list: 0..9, at_most: 3, start: [3, 1, 2]}}\n"
+            "turns:\n  - {role: ann, choose: n, from: slots(deck)}\n"
+            "  - {do: 'deck[n] = 2'}\npayoffs: 'deck[n]'\n"
+        )
+    )
+    assert told.count("from 0") == 1
+
+
+def test_names_with_brackets_stay_whole(ir) -> None:
+    """Rules show a list of roles in brackets; a role's name may begin as the sentence does."""
+    game = ir(
+        "game: case\nroles: [ann, bob, cat]\nturns:\n"
+        "  - {draw: w, from: roles, seen_by: all}\n"
+        '  - {role: "[ann, w]", choose: m, from: [x, y]}\n'
+        '  - {role: "[r for r in roles if r != w]", choose: k, from: [x, y]}\npayoffs: 1\n'
+    )
+    told = written_rules(
+        game, draw_labels(game, run_seed=0, seed=0), role_names(game) | {"ann": "each one"}
+    )
+    assert "Each of (each one, the w) makes its choice (m)" in told
+    assert "Each of the players other than the w makes its choice (k)" in told
+
+
 def test_options_without_the_one_who_acts(ir) -> None:
     told = rules(
         ir(

@@ -7,6 +7,7 @@ PyYAML was built. A problem found here does not stop the reading; a syntax error
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple, assert_never
 
@@ -427,6 +428,12 @@ class _Composer:
             place = self.span(at, min(at + 1, len(self.source.text)))
             self.problems.add("GD0015", message, place, help=fix)
             return None
+        if (tight := _NO_SPACE.match(node.span.text)) is not None:
+            at = node.span.start + tight.end()
+            fix = cut_expressions.space_fix(self.span(at, at))
+            message, place = "a colon needs a space after it", self.span(node.span.start, at)
+            self.problems.add("GD0014", message, place, why="YAML reads no key here", help=fix)
+            return None
         number = isinstance(node.value, int) and not isinstance(node.value, bool)
         first = frame.keys.setdefault(str(node.value) if number else node.text, node)
         if first is not node:
@@ -440,6 +447,10 @@ class _Composer:
             )
             return None
         return node
+
+
+_NO_SPACE = re.compile(r"[A-Za-z_]\w*:(?=[\[{])")
+"""The beginning of a key that has become one with the first key of its value: `params:{n`."""
 
 
 def _start(event: Event) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from gamedsl.diagnostics.fixes import Fix, Help, substitute
+from gamedsl.diagnostics.fixes import Edit, Fix, Help, substitute
 from gamedsl.diagnostics.model import Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
@@ -164,6 +164,15 @@ def _cut(key: Scalar | None, whole: Span, problems: Problems) -> None:
         why="between `{` and `}`" if key else "between `[` and `]`",
         help=fix,
     )
+
+
+def space_fix(behind: Span) -> Fix:
+    """Returns the fix of a key without a space; `behind` is the empty place behind its colon."""
+    text = behind.source.text
+    key = re.search(r"\w*:$", text[: behind.start])
+    rest = re.split(r"\s#|\n", text[behind.start :], maxsplit=1)[0].rstrip()
+    shown = f"{key.group() if key else ''} {rest if len(rest) < 40 else '…'}"
+    return Fix(f"put a space after the colon: `{shown.strip()}`", (Edit(behind, " "),))
 
 
 def tag_fix(tag: str, place: Span) -> Help:

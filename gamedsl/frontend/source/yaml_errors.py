@@ -16,7 +16,7 @@ from yaml.error import MarkedYAMLError
 from gamedsl.diagnostics.fixes import Edit, Fix, Help, substitute
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Source, Span
-from gamedsl.frontend.source.cut_expressions import quoted, tag_fix
+from gamedsl.frontend.source.cut_expressions import quoted, space_fix, tag_fix
 
 
 class _Case(NamedTuple):
@@ -270,14 +270,32 @@ def _item_fix(case: _Case, at: int) -> Fix | None:
     )
 
 
+_NO_SPACE = re.compile(r"(?P<indent> *)(?:- +)*(?P<key>[A-Za-z_]\w*:)(?=[^\s:/])")
+"""A line that begins with a key without a space behind its colon, as no web address does."""
+
+
+def _no_space(case: _Case) -> bool:
+    """A key without its space, here or in the line above: YAML takes what follows for more text of
+    it, and stumbles over the first colon or line that does not go on with it."""
+    above = len(case.text[: case.line_start].rstrip())
+    for at in (case.line_start, case.text.rfind("\n", 0, above) + 1):
+        found = _NO_SPACE.match(case.text, at)
+        if found is not None and case.text.startswith(found["indent"], case.line_start):
+            end = case.text.find("\n", at)
+            line = case.text[found.start("key") : end if end >= 0 else len(case.text)]
+            place = case.span(found.start("key"), found.start("key") + len(_without_comment(line)))
+            return _no_colon(case, place)
+    return False
+
+
 def _no_colon(case: _Case, place: Span) -> bool:
     text = place.text
-    name, colon, value = text.partition(":")
-    if colon and value and not value.startswith(" "):
-        fix = substitute(place, f"{name}: {value}", f"put a space after the colon: {name}: {value}")
+    message, why = "this line is neither `name: value` nor a list item", "no colon and space in it"
+    if (found := _NO_SPACE.match(text)) is not None:
+        at, why = place.start + found.end(), "no space after its first colon"
+        fix = space_fix(case.span(at, at))
     else:
         fix = Fix(f"write `{text.split()[0].rstrip(':') if text.split() else 'name'}: <value>`")
-    message, why = "this line is neither `name: value` nor a list item", "no colon and space in it"
     if (item := _item_fix(case, place.start)) is not None:
         why, fix = "no `- ` before it", item
     case.problems.add("GD0029", message, place, why=why, help=fix)
@@ -482,6 +500,7 @@ _RULES: tuple[tuple[re.Pattern[str], Callable[[_Case], bool]], ...] = tuple(
         (r"found character .* that cannot start any token", _tab),
         (r"found character .* that cannot start any token", _reserved),
         (r"(sequence entries|mapping keys) are not allowed here", _reserved),
+        (r"mapping values are not allowed|<block end>|<document start>", _no_space),
         (r"mapping values are not allowed here", _colon),
         (r"could not find expected ':'", _missing_colon),
         (r"while scanning a block scalar", _block_indicator),
