@@ -12,7 +12,7 @@ them. A claim is about one number of the step records: `measure` is where it sta
 (`first`, `last`, `last_fifth`, `last_half`, `all`, or `{from: 10}`; `end` is the end record and
 `run` the whole result), and `at_most`, `at_least` or `within: [low, high]` what holds of every one
 of them; one without a bound is only told. `interval` is where its interval stands. `column` puts
-what was found into a column of its entry's table.
+what was found into a column of its entry's table, without decimals where `whole` says so.
 Exit code 1 where a claim fails or a run is missing.
 """
 
@@ -59,6 +59,8 @@ def verdict(claim: dict[str, Any], result: Result) -> Verdict:
     steps = window(over, result)
     derived = DERIVED.get(measure) if isinstance(measure, str) else None
     values = list(derived(result, steps) if derived else measured(measure, steps))
+    if claim.get("whole"):
+        values = [int(value) for value in values]
     low, high = bounds(claim)
     sure = "".join(f" ({a:.3f} to {b:.3f})" for a, b in intervals(claim, steps))
     if low is None and high is None:
