@@ -149,6 +149,13 @@ def surely_added(result: Result, _: Iterable[Result]) -> Iterator[float]:
         yield low - alone[role][1]
 
 
+def judged_surely_better(result: Result, _: Iterable[Result]) -> Iterator[float]:
+    """By how much each referee's interval in held-out games lies above that of the start."""
+    alone = result["held_out"]["beside"]["start"]["referees"]
+    for role, paid in result["held_out"]["referees"].items():
+        yield paid["interval"][0] - alone[role]["interval"][1]
+
+
 def probabilities(step: Result) -> Iterator[tuple[str, dict[str, float]]]:
     for key, place in step["policy"].items():
         yield key, place["probs"]
@@ -162,6 +169,7 @@ DERIVED: dict[str, Callable[[Result, Iterable[Result]], Iterator[float]]] = {
     "settled_at_step": settled,
     "as_predicted": foretold,
     "surely_added": surely_added,
+    "judged_surely_better": judged_surely_better,
 }
 
 

@@ -263,9 +263,10 @@ def contestant(run: Run, who: str) -> list[str]:
 
 
 def evaluated(run: Run, who: Sequence[str]) -> Result:
-    """Returns the evaluation of a contestant by `gamedsl eval`: its mean payoffs by role, with 95%
-    intervals, and in games in words its share of valid replies. It holds all seats. The interval is
-    Wilson's where every game paid 0 or 1. No response to it is searched for."""
+    """Returns the evaluation of a contestant by `gamedsl eval`: its mean payoffs by role, and those
+    of referees, with 95% intervals, and in games in words its share of valid replies. It holds all
+    seats. An interval is Wilson's where every game paid 0 or 1. No response to it is searched
+    for."""
     out, games = run.folder.with_suffix(".eval"), run.folder.with_suffix(".games")
     shutil.rmtree(games, ignore_errors=True)
     subprocess.run(
@@ -279,21 +280,26 @@ def evaluated(run: Run, who: Sequence[str]) -> Result:
     lived = found["pairings"][0].get("by_episode", [])
     wilson = shares(games)
     intervals = {role: wilson.get(role, payoff["interval"]) for role, payoff in payoffs.items()}
+    judges = {
+        role: {"value": rough(paid["value"]), "interval": rough(wilson.get(role, paid["interval"]))}
+        for role, paid in found.get("referee_payoffs", {}).items()
+    }
     return {
         "games": found["games_per_pairing"],
         "seed": found["seed"],
         "payoff": {role: rough(payoff["value"]) for role, payoff in payoffs.items()},
         "interval": rough(intervals),
         "valid": {said["role"]: rough(said["valid"]["value"]) for said in found["replies"]},
+        **({"referees": judges} if judges else {}),
         **({"first": rough(lived[0]), "last": rough(lived[-1])} if lived else {}),
     }
 
 
 def shares(games: Path) -> dict[str, list[float]]:
-    """Returns Wilson's interval of the mean payoff of each role whose only seat was paid 0 or 1 in
-    every game of a contestant's transcripts, which games in words alone have."""
+    """Returns Wilson's interval of the mean payoff of each role or referee whose only seat was paid
+    0 or 1 in every game of a contestant's transcripts, which games in words alone have."""
     lines = [line for file in games.glob("*.jsonl") for line in file.read_text().splitlines()]
-    played = [json.loads(line)["payoffs"] for line in lines]
+    played = [one["payoffs"] | one.get("referees", {}) for one in map(json.loads, lines)]
     found: dict[str, list[float]] = {}
     for seat in played[0] if played else ():
         paid = [payoffs[seat] for payoffs in played]

@@ -79,7 +79,7 @@ def check(path: Path, texts: Mapping[Path, str]) -> Checked:
     return Checked(result.diagnostics, tree, names)
 
 
-def seen_from(path: Path, found: Diagnostic) -> Diagnostic:
+def placed_in(path: Path, found: Diagnostic) -> Diagnostic:
     """Returns a problem as the file at `path` shows it: one of another file, such as an extended
     game, stands where this file refers to it, or where nothing does at the first character."""
     if is_of(path, found.span):

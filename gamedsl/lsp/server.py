@@ -167,7 +167,7 @@ class Server(LanguageServer):
         if files.KINDS.search(text) is None:  # some other YAML
             self.show(uri, [])
             return
-        seen = (files.seen_from(_path(uri), one) for one in checked.problems[:MOST_PROBLEMS])
+        seen = (files.placed_in(_path(uri), one) for one in checked.problems[:MOST_PROBLEMS])
         shown = [self.diagnostic(problem) for problem in seen]
         self.show(uri, shown)
         if any(problem.severity == "error" for problem in checked.problems):
