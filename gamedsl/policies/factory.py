@@ -123,7 +123,6 @@ def _open_model(
 
     common: dict[str, Any] = {
         "seed": options.seed, "recompute": options.recompute, "notify": notify,
-        "dtype": None if options.dtype is None else getattr(torch, options.dtype),
         **({} if options.pass_tokens is None else {"max_tokens": options.pass_tokens}),
     }  # fmt: skip
     room = options.kv_cache.get(model, options.kv_cache.get(None))
@@ -132,6 +131,7 @@ def _open_model(
         from gamedsl.policies.full_model import FullPolicy
 
         return FullPolicy(model, adapters, **common)
+    common["dtype"] = None if options.dtype is None else getattr(torch, options.dtype)
     common["lora"] = _lora(options.lora, useful=options.useful)
     common["shapes"] = {
         name: _lora(shape) for name, shape in options.shapes.items() if name in adapters

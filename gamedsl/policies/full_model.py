@@ -77,7 +77,6 @@ class FullPolicy(ChunkedPolicy):
         *,
         seed: int = 0,
         device: str | torch.device | None = None,
-        dtype: torch.dtype | None = None,
         max_tokens: int | None = None,
         recompute: Recompute = "auto",
         kv_bytes: int | None = None,
@@ -85,12 +84,12 @@ class FullPolicy(ChunkedPolicy):
         notify: Notify = silent,
     ) -> None:
         """Load `model` (see `models.load`) once, and copy it for each adapter. A model that is made
-        here is made from `seed`. dtype: float32 unless given. max_tokens, recompute, kv_bytes and
-        models: as those of `HFPolicy`; the copies share the room. Raises ModelError."""
+        here is made from `seed`. max_tokens, recompute, kv_bytes and models: as those of
+        `HFPolicy`; the copies share the room. Raises ModelError.
+
+        Weights are float32: bfloat16 would round away most updates, which are far smaller."""
         self.device = torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu"))
-        loaded = load(
-            model, dtype=dtype or torch.float32, device=self.device, notify=notify, seed=seed
-        )
+        loaded = load(model, dtype=torch.float32, device=self.device, notify=notify, seed=seed)
         self.name = loaded.name
         self.tokenizer = HFTokenizer(loaded.tokenizer)
         self._wrapped = loaded.tokenizer

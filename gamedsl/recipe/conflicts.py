@@ -23,14 +23,15 @@ class Conflict:
 
     `settings` are their names; the problem is shown at the last of those that were given. `when`
     says whether a recipe has the conflict in a game. `message` and `help` may depend on the recipe.
-    Those named in `given` conflict only where they were set, even if to their defaults.
+    Those named in `unusual` conflict only where they differ from their defaults: a run that is
+    resumed gives every setting by name.
     """
 
     settings: tuple[str, ...]
     when: Callable[[Recipe, GameIR], object]
     message: Text
     help: Text
-    given: tuple[str, ...] = ()
+    unusual: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class RecipeCheck:
     def check(self, conflicts: Iterable[Conflict]) -> None:
         """Report the conflicts that the recipe has."""
         for one in conflicts:
-            if self.given.keys() >= set(one.given) and one.when(self.recipe, self.ir):
+            if self.usual.isdisjoint(one.unusual) and one.when(self.recipe, self.ir):
                 message, help = (
                     text if isinstance(text, str) else text(self.recipe)
                     for text in (one.message, one.help)

@@ -188,6 +188,8 @@ class SettingSpec:
                 return float(value)
             case "pair":
                 return tuple(map(float, value))
+            case "flags" if isinstance(value, str):
+                return (value,)
             case "names" | "flags":
                 return tuple(value)
             case "list":
@@ -207,7 +209,7 @@ def setting(
     above: bool = False, absent: str | None = None, form: str = "",
     in_words: tuple[object, ...] | None = None, closed_only: bool = False,
     closed_because: str = "", written_only: bool = False,
-    read_if: ReadIf | None = None, names_player: bool = False, noun: str = "a name",
+    read_if: ReadIf | tuple[ReadIf, ...] = (), names_player: bool = False, noun: str = "a name",
     pattern: str = "", example: str = "", formerly: str = "",
 ) -> Any:  # fmt: skip
     """A field of a group of settings; the arguments are as in `SettingSpec`.
@@ -221,7 +223,7 @@ def setting(
         "closed_because": closed_because, "written_only": written_only,
         "names_player": names_player, "noun": noun, "pattern": pattern, "example": example,
         "formerly": formerly,
-        "read_if": () if read_if is None else (read_if,),
+        "read_if": (read_if,) if isinstance(read_if, ReadIf) else read_if,
     }  # fmt: skip
     return field(metadata={_ROW: row})
 

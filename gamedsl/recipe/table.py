@@ -744,7 +744,7 @@ class Recipe:
         "auto",
         "number format of the frozen weights; `auto`: float32 on a processor, bfloat16 on a GPU",
         absent="auto",
-        read_if=_HAS_LANGUAGE_MODEL,
+        read_if=(_HAS_LANGUAGE_MODEL, *_HAS_ADAPTERS),
     )
     quantize: Literal["none", "nf4"] = setting(
         "none",

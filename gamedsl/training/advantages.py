@@ -38,12 +38,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, NamedTuple
 
-from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.recipe.table import Overlong, Recipe
 from gamedsl.training.credit import Redraws, Replays
 from gamedsl.training.critic import Critic, Earned
 from gamedsl.training.moving_means import MovingMeans
-from gamedsl.training.trajectories import Batch, Sample, Trajectory
+from gamedsl.training.trajectories import Batch, Sample, Trajectory, earned, return_to_go
 
 
 class Return(NamedTuple):
@@ -101,7 +100,6 @@ class Advantages:
         """replays: plays out alternatives, for a `credit` that asks for them. written: replies are
         written, not scored. critic: for the `baseline` of that name."""
         self._recipe, self._written = recipe, written
-        self._team = recipe.credit == "team"
         self._replays = replays if recipe.credit in ("difference", "counterfactual") else None
         self._critic = critic
         self._running = Running(Fraction(recipe.baseline_rate).limit_denominator(10**9))
@@ -120,7 +118,8 @@ class Advantages:
             amounts = self._running.over(returns)
         else:
             amounts = BASELINES[self._recipe.baseline](returns)
-        cells = [self._scale_cell(batch, number, sample) for number, sample in samples]
+        games = batch.trajectories
+        cells = [self._scale_cells(games[number], sample) for number, sample in samples]
         divisors = _divisors(returns, amounts, cells)
         advantages = [
             Advantage(number, sample, one.games, float(amount) / divisor)
@@ -132,7 +131,7 @@ class Advantages:
         void = sum(
             batch.trajectories[number].games
             for number, sample in batch.samples
-            if sample.role in learns and _reward(batch, number, sample) is None
+            if sample.role in learns and earned(batch.trajectories[number], sample) is None
         )
         return Weighed(advantages, void)
 
@@ -171,14 +170,15 @@ class Advantages:
         return [
             (number, sample)
             for number, sample in batch.samples
-            if _reward(batch, number, sample) is not None
+            if earned(games[number], sample) is not None
             and sample.role in trained
             and (self._replays is None or sample.role in learns)
         ]
 
     def _return(self, batch: Batch, unit: int, number: int, sample: Sample) -> Return:
         one = batch.trajectories[number]
-        amount = self._to_go(batch, number, sample) - overlong(self._recipe.overlong, sample)
+        amount = return_to_go(one, sample, team=self._recipe.credit == "team")
+        amount -= overlong(self._recipe.overlong, sample)
         cells = self._cells(one, sample)
         return Return(sample.role, one.games, amount, *cells, unit if self._written else number)
 
@@ -201,28 +201,18 @@ class Advantages:
         alone = by == "team" and sample.seat not in one.episode.env.ir.seats
         return _COMPARED["role" if alone else by](one.group, sample)
 
-    def _scale_cell(self, batch: Batch, number: int, sample: Sample) -> Hashable:
-        """Returns the key of the samples whose advantages are divided by one deviation; None for
-        no division."""
+    def _scale_cells(self, one: Trajectory, sample: Sample) -> tuple[Hashable, Hashable]:
+        """Returns the key of the samples whose advantages are divided by one deviation, and that
+        of the wider cell for one that stands alone; None for no division."""
         match self._recipe.scale:
             case "none":
-                return None
+                return None, None
             case "group":
-                return "group", self._compared(batch.trajectories[number], sample)
+                cell = self._compared(one, sample)
+                return cell, _COMPARED["role"](one.group, sample) if self._written else cell
             case "batch":
-                return "batch", None if self._written else sample.role
-
-    def _to_go(self, batch: Batch, number: int, sample: Sample) -> Fraction:
-        """Returns the return from a sample on: its seat's, or the mean of all seats'."""
-        if sample.invalid is not None:
-            return Fraction(_reward(batch, number, sample) or 0)
-        episode = batch.trajectories[number].episode
-        if not self._team or sample.point is None or sample.seat not in episode.rewards:
-            return Fraction(_reward(batch, number, sample) or 0) - sample.paid
-        rewards = {s: r for s, r in episode.rewards.items() if r is not None}
-        before = rewards_so_far(episode.env.ir, sample.point.episode.paid)
-        to_go = [Fraction(reward) - before.get(seat, 0) for seat, reward in rewards.items()]
-        return sum(to_go, Fraction(0)) / len(to_go)
+                cell = None if self._written else sample.role
+                return ("batch", cell), ("batch", cell)
 
 
 def overlong(plan: Overlong, sample: Sample) -> Fraction:
@@ -233,15 +223,6 @@ def overlong(plan: Overlong, sample: Sample) -> Fraction:
     over = len(sample.written.reply_ids) - (1 - Fraction(plan.share)) * sample.limit
     part = over / (Fraction(plan.share) * sample.limit)
     return Fraction(plan.penalty) * min(max(part, Fraction(0)), Fraction(1))
-
-
-def _reward(batch: Batch, number: int, sample: Sample) -> Fraction | int | None:
-    """Returns what a sample's seat is rewarded with; the cost of a refused reply; None where that
-    is void."""
-    episode = batch.trajectories[number].episode
-    if sample.invalid is not None:
-        return episode.env.cost_of(sample.seat)
-    return episode.earnings.get(sample.seat)
 
 
 def _prompt(sample: Sample) -> Hashable:
@@ -343,15 +324,17 @@ def _effective(returns: Sequence[Return]) -> list[Hashable]:
 
 
 def _divisors(
-    returns: Sequence[Return], amounts: Sequence[Fraction], cells: Sequence[Hashable]
-) -> list[float]:
-    """Returns what each advantage is divided by: the root mean square over its scale cell (1 where
-    that is 0, or the cell is None)."""
+    returns: Sequence[Return], amounts: Sequence[Fraction],
+    cells: Sequence[tuple[Hashable, Hashable]],
+) -> list[float]:  # fmt: skip
+    """Returns what each advantage is divided by: the root mean square over its scale cell, or over
+    the wider one where it stands alone (1 where that is 0, or the cell is None)."""
     squares: dict[Hashable, Fraction] = defaultdict(Fraction)
     games: dict[Hashable, int] = defaultdict(int)
-    for one, cell, amount in zip(returns, cells, amounts, strict=True):
-        if cell is not None:
+    for one, both, amount in zip(returns, cells, amounts, strict=True):
+        for cell in {*both} - {None}:
             squares[cell] += one.games * amount**2
             games[cell] += one.games
     roots = {cell: math.sqrt(squares[cell] / games[cell]) or 1.0 for cell in squares}
-    return [1.0 if cell is None else roots[cell] for cell in cells]
+    taken = [cell if games[cell] > 1 else wider for cell, wider in cells]
+    return [1.0 if cell is None else roots[cell] for cell in taken]

@@ -22,6 +22,7 @@ from gamedsl.policies.cost import (
     TRAINED_COPIES,
     WRITTEN_COPIES,
     Memory,
+    ModelSize,
     measured_rate,
     memory_of,
 )
@@ -330,19 +331,22 @@ def _referees(game: Game, recipe: Recipe) -> list[Fact]:
 
 
 def _format(policy: Policy, recipe: Recipe) -> list[Fact]:
+    """Returns the number formats of the models that are trained whole, and of frozen weights."""
+    sizes = [one.size for one in _chunked(policy)]
+    whole = [("trained weights", "float32")] if any(one.trains_all for one in sizes) else []
+    return [*whole, *_frozen_format([one for one in sizes if not one.trains_all], recipe)]
+
+
+def _frozen_format(sizes: Sequence[ModelSize], recipe: Recipe) -> list[Fact]:
     """Returns the number format of the frozen weights, and whether another one multiplies faster on
     this processor. What is said changes no run: its numbers do not hang on a measurement."""
-    sizes = [one.size for one in _chunked(policy)]
     formats = ", ".join(dict.fromkeys(str(one.dtype).removeprefix("torch.") for one in sizes))
     if recipe.quantize != "none":
         return [("frozen weights", f"{recipe.quantize}, dequantised to {formats} in each pass")]
-    frozen = [
-        one for one in sizes
-        if one.device.type == "cpu" and one.dtype == torch.float32 and not one.trains_all
-    ]  # fmt: skip
-    if recipe.dtype is not None or not frozen:
+    here = [one for one in sizes if one.device.type == "cpu" and one.dtype == torch.float32]
+    if recipe.dtype is not None or not here:
         return [("frozen weights", formats)] if formats else []
-    largest = max(frozen, key=lambda one: one.weights)
+    largest = max(here, key=lambda one: one.weights)
     ours, other = (
         measured_rate(dtype, largest.device, largest.hidden)
         for dtype in (torch.float32, torch.bfloat16)

@@ -68,6 +68,7 @@ from gamedsl.training.chat_data import is_chats, read_chats
 from gamedsl.training.errors import TrainError
 from gamedsl.training.imitated_files import check_file, read_transcripts, unsaid
 from gamedsl.training.rollout import generator
+from gamedsl.training.scoring import tempered, untempered
 from gamedsl.training.seats import Answers, SeatAssignment
 from gamedsl.training.sessions import writer
 
@@ -310,10 +311,12 @@ class PromptFit:
 
 @dataclass
 class PromptDataset:
-    """The counts of a player's actions at each distinct prompt, over `games` games."""
+    """The counts of a player's actions at each distinct prompt, over `games` games. The policy
+    learns to play by its odds at a `temperature`."""
 
     games: int = 0
     counts_A: dict[Query, np.ndarray] = field(default_factory=dict)
+    temperature: float = 1.0
     queries: list[Query] = field(init=False)
     """The distinct prompts, in the order in which they were first counted."""
 
@@ -345,21 +348,24 @@ class PromptDataset:
         """Returns at most so many of the prompts, by a hash of each: no part of the game is
         preferred."""
         kept = sorted(self.counts_A, key=lambda query: _hash(query.messages))[:most]
-        return PromptDataset(self.games, {query: self.counts_A[query] for query in kept})
+        counts = {query: self.counts_A[query] for query in kept}
+        return PromptDataset(self.games, counts, self.temperature)
 
     def learn(self, policy: Policy, chosen: Sequence[int]) -> float:
         """Adds the gradient of the mean cross-entropy at some of `queries` to the adapters; returns
         that mean."""
         queries = [self.queries[i] for i in chosen]
         targets = [_odds(self.counts_A[query]) for query in queries]
-        weights = [-target / len(chosen) for target in targets]
-        log_pi = policy.backward(queries, weights)
-        return sum(float((w * lp).sum()) for w, lp in zip(weights, log_pi, strict=True))
+        weights = [-untempered(one, self.temperature) / len(chosen) for one in targets]
+        log_pi = [tempered(one, self.temperature) for one in policy.backward(queries, weights)]
+        total = sum(float((one * lp).sum()) for one, lp in zip(targets, log_pi, strict=True))
+        return -total / len(chosen)
 
     def fit(self, policy: Policy) -> PromptFit:
         """Returns how near a policy is to the player."""
         rows = []
-        for log_pi, target in zip(policy.log_probs(self.queries), self.targets, strict=True):
+        for found, target in zip(policy.log_probs(self.queries), self.targets, strict=True):
+            log_pi = tempered(found, self.temperature)
             loss = -float((target * log_pi).sum())
             entropy = float(torch.special.entr(target).sum())
             distance = float((target - log_pi.exp()).abs().sum()) / 2
@@ -383,7 +389,8 @@ def prompts_of(
     """Returns the prompts of a round that are learned and those that are held out; see
     `datasets_of`."""
     plan = recipe.warm_up
-    learned, kept = PromptDataset(), PromptDataset()
+    learned = PromptDataset(temperature=recipe.temperature)
+    kept = PromptDataset(temperature=recipe.temperature)
     for file, roles in _files_of(recipe, seating).items() if number == 1 else ():
         check_file(file, recipe, game.ir)
         for held_out, games, moves in _split_file(file, roles, recipe, game, env):

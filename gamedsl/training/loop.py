@@ -308,7 +308,8 @@ class Training:
         if recipe.staleness:
 
             def played_by(playing: Writing, step: int) -> Batch:
-                return play(env, Sessions(playing, lineages), recipe, step, seating)
+                learns = schedule.may_learn(step)
+                return play(env, Sessions(playing, lineages), recipe, step, seating, learns=learns)
 
             lasting["rollouts"] = stale = StaleRollouts(recipe, writer(policy), played_by)
         return cls(
@@ -397,7 +398,8 @@ class Training:
         if self.stale is not None:
             return self.stale.batch(step)
         progress.begin_part("games")
-        return play(self.env, self.engine, self.recipe, step, self.seating, self.rows)
+        learns = self.schedule.may_learn(step)
+        return play(self.env, self.engine, self.recipe, step, self.seating, self.rows, learns)
 
     def weigh(self, step: int, batch: Batch) -> Experience:
         """Returns the advantages of a step's games."""

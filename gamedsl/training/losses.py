@@ -67,6 +67,7 @@ from gamedsl.training.methods.base import Learner, Record
 from gamedsl.training.methods.entropy_floor import EntropyFloor
 from gamedsl.training.optimizer import clip_gradients, learning_rate, require_finite
 from gamedsl.training.rollout import generator
+from gamedsl.training.scoring import tempered
 from gamedsl.training.sessions import writer
 
 TRUNCATED = 2.0
@@ -154,7 +155,7 @@ def surrogate(learner: Learner, experience: Experience, pulls: Pulls) -> list[Lo
     optimiser step of the update."""
     parts = (_written if learner.written else _scored)(learner, experience, pulls)
     recipe = learner.recipe
-    if recipe.minibatches == 1:
+    if recipe.minibatches == 1 or recipe.estimator == "tree":  # a tree has no samples to split
         return [parts(experience)] * recipe.inner_steps
     rng = generator(recipe.seed, experience.step, "minibatches")
     split = games_apart if learner.written else samples_apart
@@ -331,9 +332,7 @@ def objective(
     """
 
     def joined(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:
-        if temperature == 1:
-            return torch.cat(list(log_pi_A))
-        return torch.cat([(log_pi / temperature).log_softmax(0) for log_pi in log_pi_A])
+        return torch.cat([tempered(log_pi, temperature) for log_pi in log_pi_A])
 
     old_L = joined(old_A)
     gains_L, losses_L = _flat(sums.gains_A), _flat(sums.losses_A)

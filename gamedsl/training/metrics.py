@@ -269,11 +269,11 @@ def role_entropy(scorer: Scorer, batch: Batch) -> dict[str, float]:
     of_query = [_entropy(scorer.probabilities(query)) for query in batch.queries]
     total: dict[str, float] = defaultdict(float)
     games: dict[str, int] = defaultdict(int)
-    for number, sample in batch.samples:
-        one = batch.trajectories[number]
-        if sample.query is not None and one.episode.rewards[sample.seat] is not None:
-            total[sample.role] += one.games * of_query[sample.query]
-            games[sample.role] += one.games
+    for one in batch.played:
+        for sample in one.samples:
+            if sample.query is not None and one.episode.earnings.get(sample.seat) is not None:
+                total[sample.role] += one.games * of_query[sample.query]
+                games[sample.role] += one.games
     return {role: total[role] / games[role] for role in total}
 
 

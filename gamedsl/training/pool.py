@@ -139,7 +139,7 @@ class Pool:
             weights = np.ones(len(self.members))
         else:
             losses = np.array([1 - member.win_rate for member in self.members])
-            weights = losses**self._settings.power
+            weights = (losses / losses.max()) ** self._settings.power  # a large power leaves one
         return self.members[rng.choice(len(self.members), p=weights / weights.sum())]
 
     def after(self, step: int, batch: Batch) -> None:

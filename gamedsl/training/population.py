@@ -105,12 +105,13 @@ class Arena:
             for side, one in zip(sides, chosen, strict=True)
             for seat in side
         }
-        games = -(-recipe.pool.games // recipe.group_size) * recipe.group_size
+        # Games that share a deal are no independent samples, and all of them count.
+        size = 1 if recipe.group_by == "seed" else recipe.group_size
+        games = -(-recipe.pool.games // size) * size
+        recipe = replace(recipe, games=games, group_size=size, dynamic_sampling=None)
         seating = self._seating.only(Lineup("match", seats=held))
         number = recipe.steps + 1 + sum(c * len(self.members) ** k for k, c in enumerate(chosen))
-        batch = play(
-            self._env, Bundles(self._scorer), replace(recipe, games=games), number, seating
-        )
+        batch = play(self._env, Bundles(self._scorer), recipe, number, seating)
         return [_mean(batch.trajectories, side) for side in sides]
 
 

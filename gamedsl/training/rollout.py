@@ -21,14 +21,15 @@ import zlib
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from fractions import Fraction
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.memory import Memory
 from gamedsl.training.seats import SeatAssignment
-from gamedsl.training.trajectories import Batch
+from gamedsl.training.trajectories import Batch, earned, return_to_go
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Env, Episode
@@ -70,19 +71,21 @@ def generator(seed: int, step: int, purpose: str) -> np.random.Generator:
 
 def play(
     env: Env, engine: Engine, recipe: Recipe, step: int, seating: SeatAssignment | None = None,
-    rows: RowSampler | None = None,
+    rows: RowSampler | None = None, learns: Collection[str] = (),
 ) -> Batch:  # fmt: skip
     """Plays `recipe.games` games with the policy as it is. `step` keys the random numbers.
 
-    Without a `seating` the policy plays all roles, and without `rows` chance draws them. Raises
+    Without a `seating` the policy plays all roles, and without `rows` chance draws them. Against
+    opponents it holds seats of the roles that learn, which are all without `learns`. Raises
     BudgetSpent where endpoints may not be asked any more.
     """
     seating, batch = seating or SeatAssignment(env.ir, recipe), Batch(step=step)
-    seating.enter(generator(recipe.seed, step, "players"))
+    seating.enter(generator(recipe.seed, step, "players"), learns)
     starts = _starts(env, engine, recipe, seating, batch, rows)
     engine.play(starts, batch, recipe, seating, rows)
+    team = recipe.credit == "team"
     for number in range(1, (recipe.dynamic_sampling or 0) + 1):
-        silent = _without_signal(batch, seating)
+        silent = _without_signal(batch, seating, team)
         if not silent:
             break
         _set_aside(batch, silent)
@@ -91,21 +94,23 @@ def play(
         starts = _starts(env, engine, more, seating, batch, rows)
         engine.play(starts, batch, recipe, seating, rows)
     if recipe.dynamic_sampling is not None:
-        _set_aside(batch, _without_signal(batch, seating))
+        _set_aside(batch, _without_signal(batch, seating, team))
     return batch
 
 
-def _without_signal(batch: Batch, seating: SeatAssignment) -> set[int]:
-    """Returns the groups whose games all earn the same, in all that a return is made of."""
-    earned: dict[int, dict[str, set[tuple[Any, ...]]]] = defaultdict(lambda: defaultdict(set))
+def _without_signal(batch: Batch, seating: SeatAssignment, team: bool) -> set[int]:
+    """Returns the groups whose replies all have the same return, by role; `team` as in
+    `return_to_go`."""
+    returns: dict[int, dict[str, set[tuple[bool, Fraction]]]] = defaultdict(
+        lambda: defaultdict(set)
+    )
     for one in batch.trajectories:
-        of_role, rewards = earned[one.group], one.episode.earnings
+        of_role = returns[one.group]
         for s in one.samples:
-            if s.role in seating.learners and rewards.get(s.seat) is not None:
-                refused = s.invalid is not None
-                of_role[s.role].add((refused, s.paid, None if refused else rewards[s.seat]))
+            if s.role in seating.learners and earned(one, s) is not None:
+                of_role[s.role].add((s.invalid is not None, return_to_go(one, s, team=team)))
     return {
-        group for group, of_role in earned.items()
+        group for group, of_role in returns.items()
         if all(len(amounts) == 1 for amounts in of_role.values())
     }  # fmt: skip
 

@@ -48,6 +48,11 @@ class Schedule:
             case "all":
                 return frozenset(self._roles)
 
+    def may_learn(self, step: int) -> frozenset[str]:
+        """Returns the roles of which some learn in a step, as far as that is known before it is
+        played: all where what each adds is still to be measured."""
+        return frozenset(self._roles) if self.due(step) else self.learns(step)
+
     def frozen(self, step: int) -> frozenset[str]:
         """Returns the adapters that stay as they are in a step: those that no learning role has."""
         learning = {self._adapters[role] for role in self.learns(step)}

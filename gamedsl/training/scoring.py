@@ -91,7 +91,8 @@ class Scorer:
     def probabilities(self, query: Query) -> np.ndarray:
         """Returns the probabilities of play, [labels]: pi ** (1 / temperature), float64, made to
         sum to one."""
-        pi_A: np.ndarray = np.exp(self._log_pi[query].double().numpy() / self.temperature)
+        log_pi_A = self._log_pi[query].double().numpy()
+        pi_A: np.ndarray = np.exp((log_pi_A - log_pi_A.max()) / self.temperature)
         pi_A /= pi_A.sum()
         return pi_A
 
@@ -123,6 +124,19 @@ class Scorer:
     def forget(self) -> None:
         """Drops everything: the policy has changed."""
         self._graphs, self._log_pi, self._tokens, self._kept = {}, {}, 0, 0
+
+
+def tempered(log_pi: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Returns the log-probabilities [labels] of what a policy of these plays at a temperature."""
+    return log_pi if temperature == 1 else (log_pi / temperature).log_softmax(0)
+
+
+def untempered(probs: torch.Tensor, temperature: float) -> torch.Tensor:
+    """Returns the probabilities [labels] of the policy that plays these at a temperature."""
+    if temperature == 1:
+        return probs
+    raised = (probs.double() / probs.max()) ** temperature
+    return (raised / raised.sum()).to(probs.dtype)
 
 
 def graph_room(policy: Policy) -> int:

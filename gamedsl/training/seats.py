@@ -90,7 +90,9 @@ class SeatAssignment:
         self.players, self.opponents = dict(players or {}), dict(opponents or {})
         self.pool: Pool | None = None
         self.budget = budget or budget_of(recipe)
+        self._role_of = ir.role_of
         self.sides = _sides(ir, [role.name for role in ir.roles if role.name in self.learners])
+        self._held = self.sides
         self._met = [name for name, _ in recipe.opponents]
         self._shares = np.array([share for _, share in recipe.opponents], dtype=np.float64)
         self._only: Lineup | None = None
@@ -118,8 +120,11 @@ class SeatAssignment:
         seating._only = lineup
         return seating
 
-    def enter(self, rng: np.random.Generator) -> None:
-        """Starts a step: players whose odds are not known begin anew, from seeds of `rng`."""
+    def enter(self, rng: np.random.Generator, learns: Collection[str] = ()) -> None:
+        """Starts a step: players whose odds are not known begin anew, from seeds of `rng`, and
+        against opponents the policy holds seats of the roles in `learns`, if there are any."""
+        learning = [side for side in self.sides if self._role_of[side[0]] in learns]
+        self._held = learning or self.sides
         if self.pool is not None:
             for snapshot in self.pool.forget():
                 self._rows.pop(snapshot, None)
@@ -140,8 +145,8 @@ class SeatAssignment:
             return Lineup()
         found = self.pool.draw(rng) if name == "pool" and self.pool is not None else None
         player = self.opponents[name] if found is None else found.player
-        side = self.sides[number % len(self.sides)]
-        learner = side[number // len(self.sides) % len(side)]
+        side = self._held[number % len(self._held)]
+        learner = side[number // len(self._held) % len(side)]
         seats = [seat for one in self.sides for seat in one if seat != learner]
         member = None if found is None else found.step
         return Lineup(name, member, learner, dict.fromkeys(seats, player))

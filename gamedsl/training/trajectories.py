@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gamedsl.ir.outcome import rewards_so_far
 from gamedsl.players.model_replies import Choice, text_of
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated
@@ -164,10 +165,33 @@ def place_of(decision: Decision) -> Place:
     )
 
 
+def earned(one: Trajectory, sample: Sample) -> Fraction | int | None:
+    """Returns what a sample's seat is rewarded with; the cost of a refused reply; None where that
+    is void."""
+    if sample.invalid is not None:
+        return one.episode.env.cost_of(sample.seat)
+    return one.episode.earnings.get(sample.seat)
+
+
+def return_to_go(one: Trajectory, sample: Sample, *, team: bool) -> Fraction:
+    """Returns what is earned from a sample on, by its seat, or with `team` by the mean of all
+    seats: a referee is in no team, and a refused reply has its cost alone."""
+    own = Fraction(earned(one, sample) or 0)
+    if sample.invalid is not None:
+        return own
+    episode = one.episode
+    if not team or sample.point is None or sample.seat not in episode.rewards:
+        return own - sample.paid
+    rewards = {seat: reward for seat, reward in episode.rewards.items() if reward is not None}
+    before = rewards_so_far(episode.env.ir, sample.point.episode.paid)
+    to_go = [Fraction(reward) - before.get(seat, 0) for seat, reward in rewards.items()]
+    return sum(to_go, Fraction(0)) / len(to_go)
+
+
 def transcripts(batch: Batch, *, replies: bool = False) -> Iterator[dict[str, Any]]:
     """Yields the episodes' transcripts as JSON-able records, by group and then the most played
     first, each with the number of games that took it. `replies` adds the text of each reply."""
-    for one in sorted(batch.trajectories, key=lambda one: (one.group, -one.games)):
+    for one in sorted(batch.played, key=lambda one: (one.group, -one.games)):
         record: dict[str, Any] = {"games": one.games, "group": one.group}
         lineup = batch.lineup(one)
         if lineup.opponent != "self":

@@ -21,6 +21,7 @@ import torch
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe, Start
 from gamedsl.training.errors import TrainError
+from gamedsl.training.scoring import tempered, untempered
 from gamedsl.training.trajectories import Place
 
 TOLERANCE = 0.01
@@ -53,15 +54,21 @@ def warm_start(
     before = [log_pi.exp() for log_pi in policy.log_probs(queries)]
     uniform = recipe.prior == "uniform"
     wanted = [_target(recipe.start, place, uniform) for place in places]
-    named = [index for index, target in enumerate(wanted) if target is not None]
-    targets = [old if new is None else new for old, new in zip(before, wanted, strict=True)]
+    named = [(index, target) for index, target in enumerate(wanted) if target is not None]
+    targets = [
+        old if new is None else untempered(new, recipe.temperature)
+        for old, new in zip(before, wanted, strict=True)
+    ]
     optimizer = torch.optim.Adam(policy.parameters(), lr=_LR, betas=_BETAS)
     distance = divergence = float("inf")
     for step in range(MOST_STEPS + 1):
         optimizer.zero_grad()
         # The gradient of KL(target || pi) is that of -sum(target * log pi).
         log_pi = policy.backward(queries, [-target for target in targets])
-        distances = {i: float((log_pi[i].exp() - targets[i]).abs().max()) for i in named}
+        distances = {
+            i: float((tempered(log_pi[i], recipe.temperature).exp() - target).abs().max())
+            for i, target in named
+        }
         distance = max(distances.values(), default=0.0)
         if distance <= TOLERANCE:
             optimizer.zero_grad()

@@ -120,6 +120,7 @@ def weighed(
     learns: Collection[str] | None = None,
     kept: dict[str, Any] | None = None,
     alternatives: Any = None,
+    written: bool = False,
     **settings: Any,
 ) -> Any:
     """The sums of a batch's advantages, with `samples` and `void`; all roles are trained, and all
@@ -127,7 +128,7 @@ def weighed(
     given = {"baseline": "mean", "scale": "none", "compare": "turn", "credit": "own", **settings}
     given |= {"baseline_rate": 0.1, "overlong": Overlong(0, 0.2)}
     given["learners"] = lambda ir: {sample.role for _, sample in batch.samples}
-    advantages = Advantages(SimpleNamespace(**given), alternatives)
+    advantages = Advantages(SimpleNamespace(**given), alternatives, written=written)
     if kept is not None:
         advantages.restore(kept)
     roles = {sample.role for _, sample in batch.samples}

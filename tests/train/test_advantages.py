@@ -131,6 +131,22 @@ def test_scales() -> None:
     assert found == pytest.approx([4 / root, -4 / root])
 
 
+def test_a_lone_reply_is_scaled_as_it_is_compared() -> None:
+    """Two replies of 4 and 0 at one turn, and one of 5 that stands alone at the next: it is
+    compared with all of the role, whose mean is 3, and so scaled by all of its advantages."""
+    games = [
+        history(1, sample(0, 0, "p"), p=4),
+        history(1, sample(0, 1, "p"), p=0),
+        history(1, sample(1, 0, "p", 1), p=5),
+    ]
+    found = weighed(batch(*games), written=True, scale="group").sums_A
+    root = np.sqrt((2**2 + 2**2 + 2**2) / 3)
+    assert [row.tolist() for row in found] == [[1, -1], pytest.approx([2 / root, 0])]
+    games[2] = history(1, sample(1, 0, "p", 1), p=2.5)  # half above the mean of the role
+    found = weighed(batch(*games), written=True, scale="group").sums_A
+    assert 0 < found[1][0] < 1
+
+
 def test_scaling_nothing_is_harmless() -> None:
     games = [history(2, sample(0, 0, "p"), p=1)]
     for scale in ("batch", "group"):

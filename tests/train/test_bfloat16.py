@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Request, join_turns
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.runtime import Game
+from gamedsl.training import checkpoint
 from gamedsl.training.loop import train
 from tests.conftest import ROOT
 from tests.train.conftest import StopAfter, policy_of, recipe_of, run_of, same
@@ -113,3 +115,22 @@ def test_scores_are_those_of_float32_but_for_rounding(model: str) -> None:
         policy.backward(queries, weights)
         gradients.append(torch.cat([p.grad.flatten() for p in policy.parameters()]))
     assert torch.cosine_similarity(*gradients, dim=0) > 0.98
+
+
+def test_small_updates_of_whole_models_are_kept(tmp_path: Path) -> None:
+    """A step of 1e-6 is far below what bfloat16 can add to most weights."""
+    game = _game("stag_hunt", tmp_path)
+    recipe = recipe_of(game, model="tiny", finetuning="full", lr=1e-6, steps=1)
+    recipe = replace(recipe, dtype="bfloat16")
+    policy = policy_of(game, recipe)
+    before = [parameter.detach().clone() for parameter in policy.parameters()]
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    found = checkpoint.latest(run)
+    assert found is not None
+    after = [tensor for state in found.adapters.values() for tensor in state.values()]
+    assert {tensor.dtype for tensor in after} == {torch.float32}
+    pairs = list(zip(before, after, strict=True))
+    moved = sum(int((was.cpu() != now).sum()) for was, now in pairs)
+    trained = sum(int((was.cpu() != now).any()) for was, now in pairs)
+    assert trained > len(pairs) / 2
+    assert moved > 0.2 * sum(was.numel() for was, _ in pairs)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from gamedsl.training.estimators import ActionSums, Experience, action_sums
 from gamedsl.training.losses import Pulls, games_apart, samples_apart, surrogate
 from gamedsl.training.methods.base import Learner
 from gamedsl.training.methods.entropy_floor import GAIN, EntropyFloor
+from gamedsl.training.metrics import role_entropy
 from gamedsl.training.optimizer import learning_rate
 from gamedsl.training.reference import Reference
 from gamedsl.training.rollout import play
@@ -34,7 +36,7 @@ from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions
 from gamedsl.training.trajectories import Batch, Sample
 from tests.train import in_words
-from tests.train.conftest import DILEMMA, HIDDEN, policy_of, recipe_of, run_of
+from tests.train.conftest import DILEMMA, HIDDEN, policy_of, recipe_of, run_of, untimed
 
 SPEAK = """
 game: speak
@@ -316,6 +318,41 @@ def test_groups_without_signal_are_played_anew(compiled) -> None:
     assert any("small" in prize for prize in prizes(once))
 
 
+HELPED = """
+game: helped
+roles: [worker, helper]
+turns:
+  - {draw: weather, from: [sun, rain], seen_by: nobody}
+  - {role: worker, choose: made, from: [good, bad]}
+  - {role: helper, choose: taken, from: [yes, no]}
+payoffs: {worker: 0, helper: 1 if made == good else 0}
+"""
+
+
+def test_what_a_teammate_earns_is_signal_to_the_team(compiled) -> None:
+    """The worker is paid nothing whatever it does; its team is."""
+    game = compiled(HELPED)
+    given = {"games": 64, "group_size": 8, "group_by": "seed", "dynamic_sampling": 1}
+    given |= {"roles__helper__trained": False, "adapters": "per_role"}
+    for credit, counts in (("own", False), ("team", True)):
+        recipe = recipe_of(game, credit=credit, **given)
+        policy = policy_of(game, recipe)
+        batch = play(game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1)
+        assert bool(batch.trajectories) == counts
+
+
+def test_entropy_is_that_of_all_games(compiled) -> None:
+    """Games of groups without signal are in it, and where no other was played it is known too."""
+    game = compiled(
+        LUCKY.replace("from: [big, small]", "from: [small, tiny]").replace("big", "tiny")
+    )
+    recipe = recipe_of(game, games=64, group_size=8, group_by="seed", dynamic_sampling=1)
+    policy = policy_of(game, recipe)
+    scorer = Scorer(policy)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(scorer), recipe, 1)
+    assert role_entropy(scorer, batch) == {"guesser": pytest.approx(math.log(2))}
+
+
 def _problems(game: Game, *texts: str) -> list[tuple[str, str]]:
     problems = Problems()
     resolve(game.ir, parse_overrides(texts), problems)
@@ -335,6 +372,19 @@ def test_presets_are_defaults(compiled, name: str) -> None:
     shown = dry_run(game, recipe, SeatAssignment(game.ir, recipe), lambda line: None)
     assert f"preset                {name}: " in shown or f"{name}: " in shown
     assert f"preset: {name}" in shown
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_presets_learn_from_the_tree_too(compiled, tmp_path: Path, name: str) -> None:
+    """A tree has no samples to split, so `minibatches` change nothing."""
+    game = compiled(DILEMMA)
+    recipe = recipe_of(game, preset=name, estimator="tree", dynamic_sampling="off", steps=2)
+    found = []
+    for number, one in enumerate((recipe, replace(recipe, minibatches=1))):
+        run, outcome = run_of(game, one, tmp_path / f"run-{number}")
+        assert outcome.finished
+        found.append(untimed(run.records())[1:])
+    assert found[0] == found[1]
 
 
 def test_settings_that_do_not_fit_presets_are_told(compiled) -> None:

@@ -22,6 +22,7 @@ from gamedsl.training.imitation_data import ASKED, PromptDataset, gather, prompt
 from gamedsl.training.interrupt import Interrupt
 from gamedsl.training.loop import train
 from gamedsl.training.rollout import generator
+from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import assign_seats
 from tests.train.conftest import (
     ANEW,
@@ -198,6 +199,23 @@ def test_policy_imitates_the_player(compiled) -> None:
     assert [one["held_out_loss"] for one in told] == [
         one["held_out_loss"] for one in record["epochs"]
     ]
+
+
+@pytest.mark.parametrize("temperature", [0.5, 1, 3])
+def test_what_is_played_is_what_the_player_plays(compiled, temperature: float) -> None:
+    game = compiled(HIDDEN)
+    steady = {"warm_up__epochs": 200, "warm_up__patience": 200, "warm_up__lr": 0.02}
+    recipe = recipe_of(game, temperature=temperature, **TABLE | steady)
+    policy = policy_of(game, recipe)
+    learned = PromptDataset(temperature=temperature)
+    learned.take(_played(game, Wary()))
+    record = warm_up(policy, learned, PromptDataset(), recipe, policy.parameters())
+    assert record is not None
+    assert record["after"]["held_out_kl"] < 0.01
+    scorer = Scorer(policy, temperature=temperature)
+    scorer.score(learned.queries)
+    for query, target in zip(learned.queries, learned.targets, strict=True):
+        assert scorer.probabilities(query) == pytest.approx(target.numpy(), abs=0.1)
 
 
 def test_warm_up_stops_early_with_best_weights(compiled) -> None:

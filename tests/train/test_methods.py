@@ -26,7 +26,16 @@ from gamedsl.training.optimizer import between
 from gamedsl.training.reference import Reference
 from gamedsl.training.rollout import play
 from gamedsl.training.scoring import Scorer
-from tests.train.conftest import DILEMMA, HIDDEN, experience, policy_of, recipe_of, run_of, weighed
+from tests.train.conftest import (
+    DILEMMA,
+    HIDDEN,
+    OFFER,
+    experience,
+    policy_of,
+    recipe_of,
+    run_of,
+    weighed,
+)  # fmt: skip
 
 HOSTILE = {"first": {"open": {"bet": 0.02}}, "second": {"reply": {"bet": 0.02}}}
 
@@ -168,6 +177,28 @@ def test_a_magnet_moves_when_it_should(compiled) -> None:
     assert not torch.allclose(learner.policy.log_probs(measured.queries)[0].exp(), then[0])
     for row, was in zip(magnet.log_rho(measured.queries), then, strict=True):
         assert row.exp().tolist() == pytest.approx((0.9 * was + 0.05).tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("method", ["grpo", "magnet", "project", "expert"])
+def test_low_temperatures_play_the_likeliest(compiled, tmp_path: Path, method: str) -> None:
+    """Powers of probabilities underflow at 0.001; their ratios need not."""
+    game = compiled(OFFER)
+    recipe = recipe_of(game, method=method, temperature=0.001, steps=2)
+    policy = policy_of(game, recipe)
+    queries = PolicyMetrics(game.env(tokenizer=policy.tokenizer), recipe).queries
+    query = max(queries, key=lambda one: len(one.labels))
+    scorer = Scorer(policy, temperature=0.001)
+    scorer.score([query])
+    assert scorer.probabilities(query).tolist() == pytest.approx([1 / 3] * 3)
+    with torch.no_grad():
+        for parameter in policy.parameters():
+            parameter[..., 0] += 0.1
+    scorer.forget()
+    scorer.score([query])
+    assert sorted(scorer.probabilities(query)) == pytest.approx([0, 0, 1], abs=1e-9)
+    run, outcome = run_of(game, recipe, tmp_path / "run")
+    assert outcome.finished
+    assert run.records()[-1]["event"] == "end"
 
 
 def test_the_line_between_two_numbers() -> None:

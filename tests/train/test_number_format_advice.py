@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 import torch
 
+from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
 from gamedsl.training import dry_run as dry
 from gamedsl.training.seats import SeatAssignment
@@ -18,9 +20,12 @@ pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:Futu
 
 
 def _told(game: Game, **settings: object) -> str:
-    recipe = recipe_of(game, games=2, group_size=2, **settings)
+    return _line(game, recipe_of(game, games=2, group_size=2, **settings), "frozen weights")
+
+
+def _line(game: Game, recipe: Recipe, fact: str) -> str:
     shown = dry.dry_run(game, recipe, SeatAssignment(game.ir, recipe), lambda line: None)
-    return next((line for line in shown.splitlines() if line.startswith("frozen weights")), "")
+    return next((line for line in shown.splitlines() if line.startswith(fact)), "")
 
 
 @pytest.mark.parametrize(
@@ -48,4 +53,12 @@ def test_a_format_that_was_chosen_gets_no_advice(compiled: Callable[[str], Game]
 
 
 def test_trained_weights_get_no_advice(compiled: Callable[[str], Game]) -> None:
-    assert "multiplies" not in _told(compiled(SPEAK), model="tiny", finetuning="full")
+    assert not _told(compiled(SPEAK), model="tiny", finetuning="full")
+
+
+def test_weights_that_are_trained_are_float32(compiled: Callable[[str], Game]) -> None:
+    game = compiled(SPEAK)
+    recipe = recipe_of(game, games=2, group_size=2, model="tiny", finetuning="full")
+    recipe = replace(recipe, dtype="bfloat16")
+    assert _line(game, recipe, "trained weights").split()[2:] == ["float32"]
+    assert not _line(game, recipe, "frozen weights")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -165,6 +166,17 @@ def test_strongest_opponents_are_drawn_most(compiled, tmp_path: Path) -> None:
     assert met[2] == 0
 
 
+def test_a_large_power_draws_the_strongest(compiled, tmp_path: Path) -> None:
+    game = compiled(DILEMMA)
+    recipe = recipe_of(game, opponents={"pool": 1}, pool__power=1000)
+    pool = _pool(game, recipe, tmp_path / "run")
+    for step, rate in ((0, 0.7), (1, 0.6), (2, 0.9)):
+        pool.take(step)
+        pool.members[-1].wins, pool.members[-1].games = rate * 1e9, 1e9
+    rng = np.random.default_rng(1)
+    assert {pool.draw(rng).step for _ in range(100)} == {1}
+
+
 def test_win_rates_are_those_of_the_games(compiled, tmp_path: Path) -> None:
     game = compiled(DILEMMA)
     recipe = recipe_of(game, opponents={"pool": 1}, games=256)
@@ -213,6 +225,26 @@ def test_cross_play_in_games_agrees_with_the_tree(compiled) -> None:
             assert none == 0
             assert 0 < half < 0.2
             assert mean == pytest.approx(worth, abs=2 * half)
+
+
+def test_cross_play_counts_all_games_each_on_a_deal_of_its_own(compiled) -> None:
+    """All members play at random, so that every cell is worth 0. Games of a group share a deal,
+    and a group that earns the same teaches nothing, which no measure may feel."""
+    game = compiled(HIDDEN)
+    known = {"games": 8, "group_size": 8, "group_by": "seed", "dynamic_sampling": 1}
+    recipe = recipe_of(game, opponents={"pool": 1}, pool__games=64, **known)
+    policy = policy_of(game, recipe)
+    env = game.env(tokenizer=policy.tokenizer)
+    players = [Member(step, MixPlayer([(1.0, RandomPlayer())])) for step in range(5)]
+    cells = []
+    for seed in range(4):
+        seeded = replace(recipe, seed=seed)
+        seating = SeatAssignment(game.ir, seeded)
+        arena = Arena(env, seeded, seating, Scorer(policy), None, players)
+        cells += [arena.rewards((i, j))[0] for i in range(5) for j in range(5)]
+    assert all(half > 0 for _, half in cells)
+    outside = sum(abs(mean) > half for mean, half in cells)
+    assert outside <= 0.15 * len(cells)
 
 
 def test_a_mixture_is_of_whole_strategies(compiled) -> None:

@@ -74,6 +74,41 @@ def test_there_and_back(compiled) -> None:
     assert again == recipe
 
 
+SAY = """
+game: say
+roles: [row, column]
+turns:
+  - {role: all, say: word, max_tokens: 4}
+payoffs: 0
+"""
+VALUES = (True, False, 0, 0.5, 1, 2, 100, "random", "mcts:20", [0.5, 0.5])
+"""Values of settings, each for those that accept it; their words are added."""
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [(SAY, "grpo"), *((OFFER, name) for name in METHODS)],
+    ids=["in_words", *METHODS],
+)
+def test_resumed_runs_accept_their_own_settings(compiled, text: str, method: str) -> None:
+    """A resumed run gives all settings by name. None of them is refused that the first run was not
+    refused, and the recipe stays what it was."""
+    game, tried = compiled(text), 0
+    for row in table().values():
+        for value in (*row.choices, *VALUES) if row.kind != "map" and row.name != "method" else ():
+            if not (row.fits(value) and row.in_range(value)):
+                continue
+            given, problems = [override("method", method), override(row.name, value)], Problems()
+            recipe = resolve(game.ir, given, problems)
+            if problems.errors:
+                continue
+            again = [override(*item) for item in recipe.as_dict().items()]
+            assert resolve(game.ir, again, problems) == recipe
+            assert not problems.errors, f"{row.name}: {value}"
+            tried += 1
+    assert tried > 100
+
+
 def test_the_command_line_is_a_source(compiled) -> None:
     game = compiled(DILEMMA)
     heads = dict.fromkeys(key.name.partition(".")[0] for key in table().values())
@@ -126,6 +161,10 @@ def test_settings_that_nothing_reads_are_told(compiled) -> None:
         (sized, [], []),
         (sized, ["model=small"], []),
         (sized, ["finetuning=full"], []),
+        (plain, ["dtype=bfloat16", "model=tiny"], []),
+        (plain, ["dtype=bfloat16", "finetuning=full"], ["bfloat16"]),
+        (plain, ["dtype=bfloat16", "model=small"], ["bfloat16"]),
+        (plain, ["minibatches=4", "estimator=tree"], ["4"]),
     ):
         problems = Problems()
         resolve(game.ir, parse_overrides(texts), problems)

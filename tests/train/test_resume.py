@@ -31,6 +31,11 @@ from tests.train.conftest import (
     untimed,
 )  # fmt: skip
 
+TURNS = {
+    "learn__who": "rotate", "learn__every": 1, "allow": ["rotation"], "games": 64, "inner_steps": 2
+}  # fmt: skip
+BATCHES = {"project__fitter": "adam", "project__batch": 2, "games": 64}
+
 
 @pytest.mark.parametrize(
     ("text", "settings"),
@@ -49,6 +54,8 @@ from tests.train.conftest import (
         (HIDDEN, {"method": "magnet", "magnet__every": 1, "games": 512, "estimator": "tree"}),
         (HIDDEN, {"baseline": "critic", "critic__view": "centralised"}),
         (OFFER, {"model": "tiny", "baseline": "critic", "games": 16}),
+        (HIDDEN, {"model": "tiny", "method": "project", "adapters": "per_role", **TURNS}),
+        (OFFER, {"model": "tiny", "method": "project", **BATCHES}),
     ],
 )
 def test_resumed_equals_uninterrupted(compiled, tmp_path: Path, text: str, settings: dict) -> None:

@@ -36,6 +36,20 @@ payoffs: 1 if (move.matcher == move.hider) == (me == matcher) else -1
 """
 
 
+def test_who_learns_has_a_seat_against_opponents(compiled, tmp_path: Path) -> None:
+    """The policy has one seat against an opponent: one of the role whose turn it is."""
+    game = compiled(DILEMMA)
+    recipe = recipe_of(
+        game, adapters="per_role", learn__who="rotate", learn__every=1,
+        learn__order=["column", "row"], opponents={"random": 1}, games=8, group_size=8, steps=4,
+        lr=0.05,
+    )  # fmt: skip
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    steps = run.records()[1:-1]
+    assert [step["learning"] for step in steps] == [["column"], ["row"]] * 2
+    assert all(step["sequences"] > 0 for step in steps)
+
+
 @pytest.mark.parametrize(
     ("method", "settings"),
     [

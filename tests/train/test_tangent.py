@@ -50,6 +50,23 @@ def test_moves_go_where_they_should(queries: list[Query]) -> None:
         assert torch.equal(was, now)
 
 
+def test_frozen_adapters_do_not_move(queries: list[Query]) -> None:
+    policy = TabularPolicy(("one", "two"))
+    tangent = Tangent(policy, queries, policy.forward(queries))
+    sizes = [len(query.labels) - 1 for query in queries]
+    before = {name: policy.adapter_state(name) for name in policy.adapters}
+    learned = dict(tangent.learned)
+    wanted, counts = WANTED.split(sizes), [torch.ones(size) for size in sizes]
+    tangent.move(wanted, counts, damping=1e-4, frozen=["one"])
+    tangent.learn([row / 2 for row in wanted])
+    for key, tensor in policy.adapter_state("one").items():
+        assert torch.equal(tensor, before["one"][key])
+    assert any(not torch.equal(row, before["two"][key])
+               for key, row in policy.adapter_state("two").items())  # fmt: skip
+    assert torch.equal(tangent.learned["one"], learned["one"])
+    assert not torch.equal(tangent.learned["two"], learned["two"])
+
+
 def test_wrong_best_response_is_corrected(queries: list[Query]) -> None:
     """Expecting a fifth of what moves do overshoots for ever, unless it learns from them."""
     for learns in (True, False):

@@ -48,6 +48,14 @@ def test_named_decisions_move_and_others_stay(game, policy) -> None:
     assert after["proposer:offer"] == pytest.approx(at_first["proposer:offer"], abs=0.1)
 
 
+@pytest.mark.parametrize("temperature", [0.5, 2])
+def test_the_target_is_of_what_is_played(game, policy, temperature: float) -> None:
+    found, raw = _fit(game, policy, temperature=temperature, start={"proposer": {"low": 0.7}})
+    assert found.distance <= TOLERANCE
+    played = {name: prob ** (1 / temperature) for name, prob in raw["proposer:offer"].items()}
+    assert played["low"] / sum(played.values()) == pytest.approx(0.7, abs=TOLERANCE)
+
+
 def test_uniform_play(game, policy) -> None:
     _, after = _fit(game, policy, prior="uniform", start={"proposer": {"fair": 0.6}})
     for key, now in after.items():

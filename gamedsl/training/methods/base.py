@@ -16,7 +16,7 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.training.estimators import Experience
 from gamedsl.training.optimizer import learning_rate, set_lr
 from gamedsl.training.reference import Reference
-from gamedsl.training.scoring import Scorer
+from gamedsl.training.scoring import Scorer, tempered
 from gamedsl.training.sessions import writer
 
 if TYPE_CHECKING:
@@ -58,8 +58,7 @@ class Learner:
 
     def played(self, log_pi: Sequence[torch.Tensor]) -> list[torch.Tensor]:
         """Returns scores of the policy as log-probabilities of what is played."""
-        warmth = self.recipe.temperature
-        return list(log_pi) if warmth == 1 else [(one / warmth).log_softmax(0) for one in log_pi]
+        return [tempered(one, self.recipe.temperature) for one in log_pi]
 
     def forget(self) -> None:
         """Drops what was computed before, and kept, so that the last bits of later passes do not

@@ -204,7 +204,7 @@ METHOD = MethodSpec(
             lambda recipe, _: recipe.of(ExpertSettings).teacher is not None,
             "with a teacher every decision is labelled, and no games are chosen",
             "leave `expert.keep` or `expert.teacher` out",
-            given=("expert.keep",),
+            unusual=("expert.keep",),
         ),
     ),
     records={"examples": (NUMBER, "decisions that were imitated")},

@@ -74,6 +74,9 @@ class Newton:
     Each move that helps teaches the tangent what it did, so one that was made long ago is nearly as
     good as a new one, and damping falls. A move that does not is taken back; then damping grows,
     and the tangent is made anew where the policy is, once in a step.
+
+    Scores are computed with graphs, as play computes them: the scorer then holds the bits that a
+    resumed run would compute, and a pass without graphs rounds otherwise.
     """
 
     def __init__(self, learner: Learner) -> None:
@@ -83,7 +86,7 @@ class Newton:
 
     def fit(self, goal: Goal, step: int) -> Record:
         """Brings the policy to the goal; returns its part of the step's record."""
-        learner, first = self._learner, goal.divergence()
+        learner, first = self._learner, goal.divergence(graphs=True)
         left, tries, made, poor, tangent = first, 0, 0, 0, self._tangent
         while tries < learner.recipe.inner_steps and (not tries or not goal.reached(first, left)):
             progress.begin_piece(f"try {tries + 1}")
@@ -93,7 +96,7 @@ class Newton:
             missing = _missing(tangent, goal)
             wrong = _squares(missing, counts)
             tries += 1
-            tangent.move(missing, counts, self._damping)
+            tangent.move(missing, counts, self._damping, goal.frozen)
             learner.scorer.forget()
             after = _missing(tangent, goal)
             still = _squares(after, counts)
@@ -101,12 +104,13 @@ class Newton:
             poor = poor + 1 if still > POOR * wrong else 0
             if still < wrong:
                 tangent.learn(_less(missing, after))
-                left = goal.divergence()
+                left = goal.divergence(graphs=True)
                 self._damping = max(self._damping * LESS, LEAST)
             else:
                 tangent.undo()
                 learner.scorer.forget()
                 self._damping = min(self._damping * MORE, MOST)
+        learner.scorer.drop_graphs()
         if not learner.known:
             self._tangent = None  # the next step asks something else
         return {
@@ -192,6 +196,8 @@ class Adam:
                 factor = FASTER if left < before else SLOWER
                 self._rate = min(max(self._rate * factor, SLOWEST), FASTEST)
         learner.scorer.drop_graphs()
+        if not whole:  # a pass without graphs rounds otherwise than the first of a resumed run
+            learner.scorer.forget()
         return {
             "loss": left, "wanted": first, "fitted": tries, "grad_norm": norm,
             "lr": lr * self._rate,
@@ -235,7 +241,7 @@ class Adam:
 
 def _missing(tangent: Tangent, goal: Goal) -> list[torch.Tensor]:
     """Returns by how much each log-odds is short of its target."""
-    aims, now = tangent.odds(goal.targets), tangent.odds(goal.played())
+    aims, now = tangent.odds(goal.targets), tangent.odds(goal.played(graphs=True))
     return [aim - z for aim, z in zip(aims, now, strict=True)]
 
 

@@ -21,7 +21,7 @@ Shape letters: M log-odds of one adapter, P its parameters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import zip_longest
 
 import numpy as np
@@ -51,6 +51,8 @@ class Tangent:
         self._parts = {
             query.adapter: _Part(policy.parameters(query.adapter)) for query in self.queries
         }
+        self._moved: list[str] = []
+        """The adapters that the last move has changed."""
         odds = self.odds(log_pi_A)
         rows = [torch.cat(self._of(name, odds)).unbind() for name in self._parts]
         for passed in zip_longest(*rows):
@@ -88,21 +90,25 @@ class Tangent:
         ]
 
     def move(
-        self, wanted: Sequence[torch.Tensor], counts: Sequence[torch.Tensor], damping: float
-    ) -> None:
-        """Changes the parameters so that each query's log-odds move by what is wanted."""
-        for name, part in self._parts.items():
-            part.move(torch.cat(self._of(name, wanted)), torch.cat(self._of(name, counts)), damping)
+        self, wanted: Sequence[torch.Tensor], counts: Sequence[torch.Tensor], damping: float,
+        frozen: Collection[str] = (),
+    ) -> None:  # fmt: skip
+        """Changes the parameters so that each query's log-odds move by what is wanted; the adapters
+        `frozen` stay as they are."""
+        self._moved = [name for name in self._parts if name not in frozen]
+        for name in self._moved:
+            wanted_M, count_M = torch.cat(self._of(name, wanted)), torch.cat(self._of(name, counts))
+            self._parts[name].move(wanted_M, count_M, damping)
 
     def learn(self, moved: Sequence[torch.Tensor]) -> None:
         """Learns by how much the last move has changed each query's log-odds."""
-        for name, part in self._parts.items():
-            part.learn(torch.cat(self._of(name, moved)))
+        for name in self._moved:
+            self._parts[name].learn(torch.cat(self._of(name, moved)))
 
     def undo(self) -> None:
         """Takes back the last move, to the bit."""
-        for part in self._parts.values():
-            part.undo()
+        for name in self._moved:
+            self._parts[name].undo()
 
     @property
     def learned(self) -> dict[str, torch.Tensor]:
