@@ -43,7 +43,7 @@ from gamedsl.recipe.resolve import override, resolve
 from gamedsl.training.dry_run import memory_in, scored, spoken
 from gamedsl.training.engine import open_policy
 from gamedsl.training.information_sets import decisions_of
-from gamedsl.training.loop import train
+from gamedsl.training.loop import Observer, train
 from gamedsl.training.runfolder import create
 from gamedsl.training.scoring import distinct_tokens
 
@@ -168,7 +168,7 @@ def check(bench: Bench) -> Found:
     return found
 
 
-class Clock:
+class Clock(Observer):
     """Seconds between the ends of steps."""
 
     def __init__(self) -> None:
@@ -183,9 +183,6 @@ class Clock:
         self.seconds.append(now - self.last)
         self.records.append(record)
         self.last = now
-
-    def end(self, record: Found) -> None:
-        pass
 
 
 def kuhn(model: str, **settings: Any) -> tuple[Clock, HFPolicy]:
