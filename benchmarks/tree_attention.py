@@ -6,10 +6,9 @@ The prompts are those of games played at random. `tiny` is updated on more and m
 5,000 to 200,000 distinct tokens: time a token should stay the same. Up to `--dense` tokens the same
 update is measured with the dense mask and the passes of 4,096 tokens that were used before. With
 `--model smollm2-135m` the model is SmolLM2 in bfloat16 with ten adapted layers, without the mask;
-all sizes take some 25 minutes of one core a game. With
-`--floor float32`, a step of SmolLM2 on tic-tac-toe is compared with its multiplications over the
-rate of a large matrix product in the same run. CPU time is counted, since it is less disturbed by
-other processes than the clock is.
+all sizes take half an hour of one core a game, or more. With `--floor float32`, a step of SmolLM2
+on tic-tac-toe is compared with its multiplications over the rate of a large matrix product in the
+same run. CPU time is counted, since it is less disturbed by other processes than the clock is.
 """
 
 from __future__ import annotations

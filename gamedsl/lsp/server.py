@@ -45,7 +45,7 @@ _SEVERITIES = {
 }
 
 _BEGINNING = {"line": 1, "column": 1, "end_line": 1, "end_column": 2}
-"""The place of a problem of another file that a file refers to nowhere."""
+"""The place of what a file is told of and does not refer to."""
 
 
 class Server(LanguageServer):
@@ -181,10 +181,9 @@ class Server(LanguageServer):
     ) -> list[lsp.Diagnostic]:
         """Returns what proofs found and is not shown yet, or why they found nothing."""
         if isinstance(found, str):
-            first = lsp.Range(lsp.Position(0, 0), lsp.Position(0, 1))
             text = f"{found}\nfix: run `gamedsl validate`, which has no bound"
             level = lsp.DiagnosticSeverity.Information
-            return [lsp.Diagnostic(first, text, severity=level, source="gamedsl")]
+            return [lsp.Diagnostic(self.place(_BEGINNING), text, severity=level, source="gamedsl")]
         name = _path(uri).name
         known = {(d.code, d.range.start.line, d.message) for d in shown}
         proved = (self.proved(problem, name) for problem in found["problems"])

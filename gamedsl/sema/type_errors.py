@@ -106,6 +106,23 @@ def report_arguments(
                 report_per_role(context, argument)
             return
     given = " and ".join(str(a.type) for a in arguments)
+    text = " ".join(node.span.text.split())
+    compared = (is_comparison(function) or function in ("==", "!=")) and len(text) < 60
+    context.problems.add(
+        "GD0305",
+        f"`{text}` compares {arguments[0].type} with {arguments[-1].type}"
+        if compared
+        else f"`{usage}` does not take {given}",
+        node.span,
+        why="the types do not fit",
+        help=_argument_help(context, node, function, arguments),
+    )
+
+
+def _argument_help(
+    context: TypingContext, node: ast.Node, function: str, arguments: tuple[ir.Expr, ...]
+) -> Help:
+    """Returns the most particular help for arguments of types that a built-in does not take."""
     help: Help = ""
     if any(has_text(argument.type) for argument in arguments):
         help = "text is stored, shown, or given to a function (`call:`); no rule looks into it"
@@ -120,7 +137,7 @@ def report_arguments(
         help = next(filter(None, (range_fix(a.name, a.type) for a in variables)), help)
     if BUILTINS[function].undefined == "by exponent" and isinstance(arguments[1].type, Number):
         help = "an exponent is a whole number, such as `2` or `-1`"
-    help = (
+    return (
         _part_test(function, arguments)
         or _set_operation(node, function, arguments)
         or _rounded(function, arguments)
@@ -131,17 +148,6 @@ def report_arguments(
         or (_negated(arguments[0], node) if function == "not" else "")
         or help
         or _wanted(function)
-    )
-    text = " ".join(node.span.text.split())
-    compared = (is_comparison(function) or function in ("==", "!=")) and len(text) < 60
-    context.problems.add(
-        "GD0305",
-        f"`{text}` compares {arguments[0].type} with {arguments[-1].type}"
-        if compared
-        else f"`{usage}` does not take {given}",
-        node.span,
-        why="the types do not fit",
-        help=help,
     )
 
 

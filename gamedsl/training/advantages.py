@@ -129,9 +129,9 @@ class Advantages:
             if one.role in learns
         ]
         void = sum(
-            batch.trajectories[number].games
+            games[number].games
             for number, sample in batch.samples
-            if sample.role in learns and earned(batch.trajectories[number], sample) is None
+            if sample.role in learns and earned(games[number], sample) is None
         )
         return Weighed(advantages, void)
 

@@ -10,6 +10,7 @@ import torch
 from gamedsl.policies.base import Policy, Query
 from gamedsl.training.checkpoint import Adapters, adapters_of
 from gamedsl.training.reference import Reference
+from gamedsl.training.scoring import tempered
 
 
 class MagnetPolicy:
@@ -61,7 +62,7 @@ class MagnetPolicy:
         if share == 1:
             return even
         scores = self._reference.log_pi(queries)
-        played = [one if warmth == 1 else (one / warmth).log_softmax(0) for one in scores]
+        played = [tempered(one, warmth) for one in scores]
         return [
             torch.logaddexp(log_pi + math.log1p(-share), log_even + math.log(share))
             for log_pi, log_even in zip(played, even, strict=True)
