@@ -235,7 +235,7 @@ def _check_event(ir: GameIR, template: Template, mention: Mention, problems: Pro
         )  # fmt: skip
         parts = (*parts, "me") if own else parts
         if mention.attribute not in parts:
-            _no_part(template, mention, parts, problems)
+            _no_part(template, mention, parts, problems, _whole(step, mention.attribute))
             return
 
 
@@ -444,8 +444,21 @@ def _is_map(
     )  # fmt: skip
 
 
+def _whole(step: Binding, part: str) -> str:
+    """Returns the help for a part of a record that a prompt tells as one text."""
+    type = plain(step.type if isinstance(step, Choose | Draw) else step.entry_type)
+    if not isinstance(type, Record) or shows_fields(step) or part not in dict(type.fields):
+        return ""
+    readers = ", ".join(f"{name}: all" for name, _ in type.fields)
+    return f"say of each field who sees it, such as `seen_by: {{{readers}}}`"
+
+
 def _no_part(
-    template: Template, mention: Mention, known: tuple[str, ...], problems: Problems
+    template: Template,
+    mention: Mention,
+    known: tuple[str, ...],
+    problems: Problems,
+    help: Help = "",
 ) -> None:
     assert mention.attribute is not None
     guess = did_you_mean(mention.attribute, known)
@@ -454,7 +467,7 @@ def _no_part(
         "GD0512", f"`{mention.name}` has no part `{mention.attribute}`",
         place,
         why=f"its parts: {', '.join(known[:8])}" if known else "it is one value",
-        help=respell(place, guess),
+        help=help or respell(place, guess),
     )  # fmt: skip
 
 

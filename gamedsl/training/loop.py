@@ -195,7 +195,10 @@ def _train_steps(
     write_adapters(run, at.learner.policy)
     finished = step >= recipe.steps or goal.reached
     if finished:
-        end = at.closing(step)
+        try:
+            end = at.closing(step, stop)
+        except _Stopped:
+            return Outcome(step, finished=False)
         end |= conclude(run, at.tree, end)
         run.append(end)
         notify(end)
@@ -206,6 +209,10 @@ def _notify(observers: Sequence[Observer], record: Record) -> None:
     """Has all observers hear of a record, by the name of its event."""
     for observer in observers:
         getattr(observer, record["event"])(record)
+
+
+class _Stopped(Exception):
+    """A signal came while the end was measured. All steps are done and saved."""
 
 
 class Goal:
@@ -441,9 +448,18 @@ class Training:
         record |= self.seating.spent()
         return record | (self.levels.see(record) if self.levels is not None else {})
 
-    def closing(self, step: int) -> Record:
-        """Returns the record of the end: what each role added, and what came of a pool."""
+    def closing(self, step: int, stop: Interrupt) -> Record:
+        """Returns the record of the end: what each role added, and what came of a pool, whose
+        matches may take long. Raises _Stopped before a match where a signal came."""
+
+        def begin(done: int, of: int) -> None:
+            progress.count(done, of, "played", "matches of the pool")
+            if stop.asked:
+                raise _Stopped
+
         record: Record = {"event": "end", "step": step}
+        progress.begin_step(step)
+        progress.begin_part("the end")
         known = self.metrics is not None and self.metrics.known
         if wanted(self.env, self.recipe, known, self.seating):
             record["contributions"] = self.contributions(step + 1)
@@ -452,7 +468,7 @@ class Training:
             arena = Arena(
                 self.env, self.recipe, self.seating, self.learner.scorer, self.tree, members
             )
-            record |= account(arena, self.seating, self.recipe)
+            record |= account(arena, self.seating, self.recipe, begin)
         return record
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ of its seats knows does not say what the others were drawn to do. So its mixture
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from math import sqrt
@@ -132,19 +132,26 @@ def _mean(trajectories: Sequence[Trajectory], side: Sequence[str]) -> tuple[floa
     return total / games, NORMAL * sqrt(variance / games)
 
 
-def account(arena: Arena, seating: SeatAssignment, recipe: Recipe) -> dict[str, Any]:
+def account(
+    arena: Arena, seating: SeatAssignment, recipe: Recipe,
+    begin: Callable[[int, int], None] = lambda done, of: None,
+) -> dict[str, Any]:  # fmt: skip
     """Returns the fields of the end record: cross-play, the mixture, and the exploitability of both
     it and the last policy where that is exact. `payoff[side][i][j]` is what a side earns as member
-    i while all others are member j; `half` is half its 95% interval."""
+    i while all others are member j; `half` is half its 95% interval. `begin` is called before each
+    match, with the count of those done and of all; what it raises ends the measurement."""
     count = range(len(arena.members))
-    cells = {
-        (k, i, j): arena.rewards(tuple(i if one == k else j for one in range(len(seating.sides))))[
-            k
-        ]
+    matches = {
+        (k, i, j): tuple(i if one == k else j for one in range(len(seating.sides)))
         for k in range(len(seating.sides))
         for i in count
         for j in count
     }
+    different = list(dict.fromkeys(matches.values()))
+    for number, chosen in enumerate(different):
+        begin(number, len(different))
+        arena.rewards(chosen)
+    cells = {(k, i, j): arena.rewards(chosen)[k] for (k, i, j), chosen in matches.items()}
     payoff = [
         [[cells[k, i, j][0] for j in count] for i in count] for k in range(len(seating.sides))
     ]

@@ -360,3 +360,19 @@ def test_a_problem_of_what_a_param_sizes_names_the_flag() -> None:
     assert [(note.span.source.name, note.span.text) for note in found.notes] == [
         ("--param rows", "0")
     ]  # fmt: skip
+
+
+def test_a_row_that_is_told_as_one_text_says_how_to_tell_its_fields(tmp_path: Path) -> None:
+    """What the help says to write makes the game right."""
+    (tmp_path / "finds.jsonl").write_text('{"coins": 1, "day": "Monday"}\n', "utf-8")
+    text = (
+        "game: case\nroles: [finder]\n"
+        "data: {finds: {file: finds.jsonl, fields: {coins: 0..2, day: text(9)}}}\n"
+        "turns:\n  - {draw: find, from: finds, seen_by: all}\n"
+        "  - {role: finder, choose: move, from: [up, down]}\n"
+        "payoffs: find.coins\nprompts: {seen: {find: 'It is {{ choice.day }}.'}}\n"
+    )
+    (found,) = errors(text, tmp_path)
+    written = "seen_by: {coins: all, day: all}"
+    assert found.help == f"say of each field who sees it, such as `{written}`"
+    assert errors(text.replace("seen_by: all", written), tmp_path) == []

@@ -108,24 +108,28 @@ def test_separately_seeded_groups_have_own_line_ups(compiled) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "settings"),
+    ("text", "settings", "stopped"),
     [
-        (HIDDEN, {"model": "tabular", "games": 64}),
-        (DILEMMA, {"model": "tiny", "games": 32}),
-        (ANEW, {"model": "tiny", "games": 32, "pool__sampling": "uniform", "pool__games": 8}),
+        (HIDDEN, {"model": "tabular", "games": 64}, 3),
+        (DILEMMA, {"model": "tiny", "games": 32}, 3),
+        (ANEW, {"model": "tiny", "games": 32, "pool__sampling": "uniform", "pool__games": 8}, 3),
+        (ANEW, {"model": "tiny", "games": 32, "pool__games": 8}, 5),
     ],
 )
 def test_run_with_pool_resumes_to_same_numbers(
-    compiled, tmp_path: Path, text: str, settings: dict
+    compiled, tmp_path: Path, text: str, settings: dict, stopped: int
 ) -> None:
+    """Also where it was stopped after its last step, before members met each other."""
     game = compiled(text)
     recipe = recipe_of(
         game, steps=5, pool__every=1, pool__size=2, checkpoint_every=2, keep_checkpoints=1,
         opponents={"self": 1, "pool": 2, "random": 1}, **settings,
     )  # fmt: skip
     whole, _ = run_of(game, recipe, tmp_path / "whole")
-    stop = StopAfter(3)
+    stop = StopAfter(stopped)
     run, _ = run_of(game, recipe, tmp_path / "parts", observers=[stop], interrupt=stop.interrupt)
+    assert run.records()[-1]["step"] == stopped
+    assert run.records()[-1]["event"] == "step"
     train(game, recipe, run, policy_of(game, recipe))
     assert untimed(run.records()) == untimed(whole.records())
     record = whole.records()[-2]
