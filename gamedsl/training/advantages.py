@@ -42,7 +42,7 @@ from gamedsl.recipe.table import Overlong, Recipe
 from gamedsl.training.credit import Redraws, Replays
 from gamedsl.training.critic import Critic, Earned
 from gamedsl.training.moving_means import MovingMeans
-from gamedsl.training.trajectories import Batch, Sample, Trajectory, earned, return_to_go
+from gamedsl.training.trajectories import Batch, Sample, Trajectory, compared, earned, return_to_go
 
 
 class Return(NamedTuple):
@@ -79,14 +79,6 @@ class Weighed:
     def samples(self) -> int:
         """The number of samples, each counted once for each of its games."""
         return sum(one.games for one in self.advantages)
-
-
-_COMPARED: dict[str, Callable[[int, Sample], Hashable]] = {
-    "turn": lambda group, s: (group, s.deal, s.role, s.step, s.occurrence, s.attempt),
-    "role": lambda group, s: (group, s.deal, s.role),
-    "team": lambda group, s: (group, s.deal),
-}
-"""The key of the samples of a group that are compared with each other, by `compare`."""
 
 
 class Advantages:
@@ -188,18 +180,17 @@ class Advantages:
             case "global":
                 return None, None
             case "information_set" if self._written:
-                return _prompt(sample), _COMPARED["turn"](0, sample)
+                return _prompt(sample), (
+                    sample.role,
+                    sample.step,
+                    sample.occurrence,
+                    sample.attempt,
+                )
             case "information_set":
                 return sample.query, sample.query
             case "mean" | "leave_one_out" | "running" | "critic" | "none":
-                cell = self._compared(one, sample)
-                return cell, _COMPARED["role"](one.group, sample) if self._written else cell
-
-    def _compared(self, one: Trajectory, sample: Sample) -> Hashable:
-        """Returns the key of what a sample is compared with. A referee is in no team."""
-        by = self._recipe.compare
-        alone = by == "team" and sample.seat not in one.episode.env.ir.seats
-        return _COMPARED["role" if alone else by](one.group, sample)
+                cell = compared(self._recipe.compare, one, sample)
+                return cell, compared("role", one, sample) if self._written else cell
 
     def _scale_cells(self, one: Trajectory, sample: Sample) -> tuple[Hashable, Hashable]:
         """Returns the key of the samples whose advantages are divided by one deviation, and that
@@ -208,8 +199,8 @@ class Advantages:
             case "none":
                 return None, None
             case "group":
-                cell = self._compared(one, sample)
-                return cell, _COMPARED["role"](one.group, sample) if self._written else cell
+                cell = compared(self._recipe.compare, one, sample)
+                return cell, compared("role", one, sample) if self._written else cell
             case "batch":
                 cell = None if self._written else sample.role
                 return ("batch", cell), ("batch", cell)

@@ -78,10 +78,15 @@ def between(ends: tuple[float, float], step: int, steps: int) -> float:
 def require_finite(loss: float, norm: float) -> None:
     """Raises TrainError unless both are numbers."""
     if not math.isfinite(loss + norm):
-        raise TrainError(
-            f"training diverged: the loss is {loss:g} and its gradient {norm:g}",
-            "resume from the last checkpoint's folder with a new run at a lower `lr`",
-        )
+        raise diverged(f"the loss is {loss:g} and its gradient {norm:g}")
+
+
+def diverged(what: str) -> TrainError:
+    """Returns the error of a training whose numbers are none any more."""
+    return TrainError(
+        f"training diverged: {what}",
+        "resume from the last checkpoint's folder with a new run at a lower `lr`",
+    )
 
 
 def clip_gradients(policy: Policy, most: float) -> float:

@@ -148,9 +148,9 @@ def account(
         for j in count
     }
     different = list(dict.fromkeys(matches.values()))
-    for number, chosen in enumerate(different):
+    for number, match in enumerate(different):
         begin(number, len(different))
-        arena.rewards(chosen)
+        arena.rewards(match)
     cells = {(k, i, j): arena.rewards(chosen)[k] for (k, i, j), chosen in matches.items()}
     payoff = [
         [[cells[k, i, j][0] for j in count] for i in count] for k in range(len(seating.sides))

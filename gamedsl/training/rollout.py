@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import zlib
 from collections import defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
@@ -29,7 +29,7 @@ import numpy as np
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.memory import Memory
 from gamedsl.training.seats import SeatAssignment
-from gamedsl.training.trajectories import Batch, earned, return_to_go
+from gamedsl.training.trajectories import Batch, compared, earned, return_to_go
 
 if TYPE_CHECKING:
     from gamedsl.runtime import Env, Episode
@@ -83,9 +83,8 @@ def play(
     seating.enter(generator(recipe.seed, step, "players"), learns)
     starts = _starts(env, engine, recipe, seating, batch, rows)
     engine.play(starts, batch, recipe, seating, rows)
-    team = recipe.credit == "team"
     for number in range(1, (recipe.dynamic_sampling or 0) + 1):
-        silent = _without_signal(batch, seating, team)
+        silent = _without_signal(batch, seating, recipe)
         if not silent:
             break
         _set_aside(batch, silent)
@@ -94,24 +93,26 @@ def play(
         starts = _starts(env, engine, more, seating, batch, rows)
         engine.play(starts, batch, recipe, seating, rows)
     if recipe.dynamic_sampling is not None:
-        _set_aside(batch, _without_signal(batch, seating, team))
+        _set_aside(batch, _without_signal(batch, seating, recipe))
     return batch
 
 
-def _without_signal(batch: Batch, seating: SeatAssignment, team: bool) -> set[int]:
-    """Returns the groups whose replies all have the same return, by role; `team` as in
-    `return_to_go`."""
-    returns: dict[int, dict[str, set[tuple[bool, Fraction]]]] = defaultdict(
+def _without_signal(batch: Batch, seating: SeatAssignment, recipe: Recipe) -> set[int]:
+    """Returns the groups in which samples that are compared with each other have one return. A
+    written reply that stands alone is compared with all of its role, and counts as that."""
+    returns: dict[int, dict[Hashable, set[tuple[bool, Fraction]]]] = defaultdict(
         lambda: defaultdict(set)
     )
+    team = recipe.credit == "team"
     for one in batch.trajectories:
-        of_role = returns[one.group]
+        cells = returns[one.group]
         for s in one.samples:
             if s.role in seating.learners and earned(one, s) is not None:
-                of_role[s.role].add((s.invalid is not None, return_to_go(one, s, team=team)))
+                cell = compared("role" if s.written is not None else recipe.compare, one, s)
+                cells[cell].add((s.invalid is not None, return_to_go(one, s, team=team)))
     return {
-        group for group, of_role in returns.items()
-        if all(len(amounts) == 1 for amounts in of_role.values())
+        group for group, cells in returns.items()
+        if all(len(amounts) == 1 for amounts in cells.values())
     }  # fmt: skip
 
 

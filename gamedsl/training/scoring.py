@@ -49,7 +49,8 @@ class Scorer:
 
     def score(self, queries: Sequence[Query], *, graphs: bool = True) -> None:
         """Scores all queries, in one pass over those not scored yet, or in two: one over those
-        whose graph is kept, and one over the rest. Without `graphs` none is."""
+        whose graph is kept, and one over the rest. Without `graphs` none is. Raises TrainError
+        where a score is no number."""
         missing = list(dict.fromkeys(q for q in queries if q not in self._log_pi))
         if not missing:
             return
@@ -63,12 +64,14 @@ class Scorer:
                 for one in _chunked(self.policy):
                     stack.enter_context(one.activations.alive(self._kept))
                 found = self.policy.forward(kept)
+            _require_numbers(found)
             self._graphs.update(zip(kept, found, strict=True))
             self._log_pi.update(
                 (q, graph.detach().cpu()) for q, graph in zip(kept, found, strict=True)
             )
         if missing:
             scores = self.policy.log_probs(missing)
+            _require_numbers(scores)
             self._log_pi.update(zip(missing, scores, strict=True))
 
     def _fitting(self, queries: Sequence[Query], size: int) -> int:
@@ -124,6 +127,15 @@ class Scorer:
     def forget(self) -> None:
         """Drops everything: the policy has changed."""
         self._graphs, self._log_pi, self._tokens, self._kept = {}, {}, 0, 0
+
+
+def _require_numbers(scores: Sequence[torch.Tensor]) -> None:
+    import torch
+
+    from gamedsl.training.optimizer import diverged
+
+    if bool(torch.cat([log_pi.detach() for log_pi in scores]).isnan().any()):
+        raise diverged("the policy's scores are no numbers")
 
 
 def tempered(log_pi: torch.Tensor, temperature: float) -> torch.Tensor:

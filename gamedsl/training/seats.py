@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from itertools import count
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -97,6 +98,8 @@ class SeatAssignment:
         self._shares = np.array([share for _, share in recipe.opponents], dtype=np.float64)
         self._only: Lineup | None = None
         self._reopen = reopen
+        self._seeds = count()
+        """Those of the answers of language models that are players."""
         self._rows: WeakKeyDictionary[Player, Rows] = WeakKeyDictionary()
 
     @property
@@ -122,12 +125,17 @@ class SeatAssignment:
 
     def enter(self, rng: np.random.Generator, learns: Collection[str] = ()) -> None:
         """Starts a step: players whose odds are not known begin anew, from seeds of `rng`, and
-        against opponents the policy holds seats of the roles in `learns`, if there are any."""
+        against opponents the policy holds seats of the roles in `learns`, if there are any.
+        Language models draw their answers from seeds of their own in each step."""
         learning = [side for side in self.sides if self._role_of[side[0]] in learns]
         self._held = learning or self.sides
         if self.pool is not None:
             for snapshot in self.pool.forget():
                 self._rows.pop(snapshot, None)
+        if any(
+            isinstance(one, Speaker) for one in (*self.players.values(), *self.opponents.values())
+        ):
+            self._seeds = count(int(rng.integers(2**30)))
         if self._reopen is None:
             return
         for held, setting in ((self.players, "roles.{}.player"), (self.opponents, "opponents.{}")):
@@ -172,7 +180,7 @@ class SeatAssignment:
         odds_A = self.odds(player, decision, episode)
         if odds_A is not None:
             return Answers.of(decision, odds_A)
-        posed = [Posed(decision, episode, number) for number in range(games)]
+        posed = [Posed(decision, episode, next(self._seeds)) for _ in range(games)]
         replies = [one.reply for one in answer(player, posed)]
         options = {reply: number for number, reply in enumerate(dict.fromkeys(replies))}
         return Answers(list(options), None, np.array([options[reply] for reply in replies]))

@@ -7,7 +7,7 @@ before an option is both.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -171,6 +171,20 @@ def earned(one: Trajectory, sample: Sample) -> Fraction | int | None:
     if sample.invalid is not None:
         return one.episode.env.cost_of(sample.seat)
     return one.episode.earnings.get(sample.seat)
+
+
+_COMPARED: dict[str, Callable[[Sample], tuple[Hashable, ...]]] = {
+    "turn": lambda s: (s.deal, s.role, s.step, s.occurrence, s.attempt),
+    "role": lambda s: (s.deal, s.role),
+    "team": lambda s: (s.deal,),
+}
+
+
+def compared(by: str, one: Trajectory, sample: Sample) -> Hashable:
+    """Returns the key of the samples that a sample is compared with, `by` turn, role or team. A
+    referee is in no team."""
+    alone = by == "team" and sample.seat not in one.episode.env.ir.seats
+    return (one.group, *_COMPARED["role" if alone else by](sample))
 
 
 def return_to_go(one: Trajectory, sample: Sample, *, team: bool) -> Fraction:

@@ -46,6 +46,10 @@ def last_option(number: int, body: Body) -> Reply:
     return Reply(max(options_in(body)), usage={"total_tokens": 10})
 
 
+def tagged(number: int, body: Body) -> Reply:
+    return Reply("<answer>defect</answer>", usage={"total_tokens": 10})
+
+
 def _train(case: str, served: Served, folder: Path, *more: str) -> int:
     text, role, _, settings = CASES[case]
     file = folder.with_name("game.yaml")
@@ -105,6 +109,21 @@ def test_ended_run_has_checkpoint_and_resumes(
     assert records == others
     assert list(tensors) == list(wanted)
     assert all(torch.equal(tensors[name], wanted[name]) for name in wanted)
+
+
+def test_an_endpoint_is_asked_anew_in_each_step(tmp_path: Path) -> None:
+    """Labels of a game that is answered in tags are the same in all steps, so that a prompt is."""
+    file, asked = tmp_path / "game.yaml", []
+    file.write_text(DILEMMA.replace("labels: masked", "respond: tag"), encoding="utf-8")
+    with serving(tagged) as served:
+        player = {"roles.column.player": f"endpoint:{served.url}#m"}
+        settings = {"games": 8, "model": "tabular", **player}
+        run = gamedsl.train(
+            file, 3, settings=settings, out=tmp_path / "run", endpoints=[served.url]
+        )
+        asked = [body["seed"] for body in served.asked]
+    assert run.finished
+    assert len(asked) == len(set(asked)) >= 3 * 8
 
 
 def test_tokens_are_counted_too(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

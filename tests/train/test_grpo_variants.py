@@ -318,6 +318,29 @@ def test_groups_without_signal_are_played_anew(compiled) -> None:
     assert any("small" in prize for prize in prizes(once))
 
 
+ROUNDS = """
+game: rounds
+roles: [one]
+turns:
+  - {draw: card, from: 0..9, seen_by: all}
+  - {role: one, choose: first, from: [x, y]}
+  - {pay: payoffs, value: 1}
+  - {role: one, choose: second, from: [x, y]}
+  - {pay: payoffs, value: 1 if second == first else 1}
+"""
+
+
+@pytest.mark.parametrize("signal", [False, True])
+def test_what_was_paid_before_a_turn_is_no_signal(compiled, signal: bool) -> None:
+    """Returns to go are 2, and then 1: a turn is compared with the same turn of other games."""
+    game = compiled(ROUNDS.replace("else 1", "else 0") if signal else ROUNDS)
+    given = {"games": 64, "group_size": 8, "group_by": "seed", "dynamic_sampling": 1}
+    recipe = recipe_of(game, **given)
+    policy = policy_of(game, recipe)
+    batch = play(game.env(tokenizer=policy.tokenizer), Bundles(Scorer(policy)), recipe, 1)
+    assert bool(batch.trajectories) == signal
+
+
 HELPED = """
 game: helped
 roles: [worker, helper]

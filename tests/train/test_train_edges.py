@@ -12,6 +12,7 @@ import gamedsl
 from gamedsl.training.advantages import Advantages
 from gamedsl.training.bundles import Bundles
 from gamedsl.training.curriculum import climb
+from gamedsl.training.errors import TrainError
 from gamedsl.training.estimators import ActionSums, action_sums
 from gamedsl.training.loop import train
 from gamedsl.training.methods.magnet_policy import MagnetPolicy
@@ -144,3 +145,10 @@ def test_what_untrained_roles_earn_is_no_baseline(compiled, setting: dict[str, s
         weights = action_sums(batch.queries, found.advantages)
         sums.append(sum(float(one.sum()) for one in weights.sums_A))
     assert sums == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_weights_that_diverge_between_steps_are_said(compiled, tmp_path: Path) -> None:
+    """The step's own loss was a number; it is play by the new weights that meets what is none."""
+    recipe = recipe_of(compiled(DILEMMA), model="words", steps=9, weight_decay=1e6, lr=1e6)
+    with pytest.raises(TrainError, match="training diverged: the policy's scores are no numbers"):
+        run_of(compiled(DILEMMA), recipe, tmp_path / "run")
