@@ -445,11 +445,17 @@ def _check_readable(job: TrainingJob, policy: Writing, listener: Listener) -> No
 
 def _conclude(folder: RunFolder, tree: Any, end: Record) -> Record:
     """The summary of a run, as a part of its end record."""
-    from gamedsl.training.monitors.text import contributed, contributions, population, sentences
+    from gamedsl.training.monitors.text import (
+        contributed,
+        contributions,
+        of_last_level,
+        population,
+        sentences,
+    )
     from gamedsl.training.summary import summarise
 
     records = folder.records()
-    steps = [record for record in records if record["event"] == "step"]
+    steps = of_last_level([record for record in records if record["event"] == "step"])
     labels = folder.labels()
     first, last = (steps[0], steps[-1]) if steps else (None, None)  # none where they were lost
     summary = summarise(records[0], last, tree, first=first, labels=labels)

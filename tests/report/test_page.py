@@ -245,3 +245,15 @@ def test_one_row_adds_a_section(stag, monkeypatch):
 def test_a_folder_without_a_run_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError):
         write_report(tmp_path)
+
+
+def test_levels_of_a_curriculum_are_not_compared(tmp_path: Path) -> None:
+    """The first level pays at most 4 and the last at most 8, and neither is the game's default."""
+    levels = {"param": "rounds", "levels": [1, 2], "at": 0.1, "over": 2}
+    settings = {"model": "tabular", "curriculum": levels, "lr": 0.5}
+    run = gamedsl.train("repeated_stag_hunt", 5, settings=settings, out=tmp_path / "run")
+    last = [record for record in run.metrics if record["level"] == 2]
+    assert 1 < len(last) < 5
+    assert "uniform play" not in (tmp_path / "run" / "report.html").read_text("utf-8")
+    first = last[0]["reward"]["hunter_1"]
+    assert f"hunter_1 fell from {first:.2f}" in run.summary

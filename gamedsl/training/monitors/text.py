@@ -43,6 +43,12 @@ def sentences(start: Record | None, steps: Sequence[Record]) -> list[str]:
     return found
 
 
+def of_last_level(steps: Sequence[Record]) -> list[Record]:
+    """Returns the steps in the game of the last one: a curriculum's levels are different games,
+    whose rewards do not compare."""
+    return [step for step in steps if step.get("level") == steps[-1].get("level")]
+
+
 def ranges_for(start: Record | None, record: Record) -> Record | None:
     """Returns the ranges of the start record, where a record is of the same game: of the same
     level."""

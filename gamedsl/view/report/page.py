@@ -18,7 +18,7 @@ from markupsafe import Markup
 
 from gamedsl.storage.writer import write_text
 from gamedsl.tables.numbers import duration, number
-from gamedsl.training.monitors.text import sentences
+from gamedsl.training.monitors.text import of_last_level, sentences
 from gamedsl.training.summary import summarise
 from gamedsl.view.canvas import palette
 from gamedsl.view.charts import chart_rules
@@ -56,7 +56,8 @@ def headline(run: RunData) -> str:
     valid replies beside those of the first step, else the mean reward beside what can be had."""
     if not run.steps:
         return ""
-    last, first = run.steps[-1], run.steps[0]
+    steps = of_last_level(run.steps)
+    last, first = steps[-1], steps[0]
     if last.get("exploitability") is not None:
         low, high = last.get("exploitability_interval") or (None, None)
         sure = (
@@ -73,6 +74,8 @@ def headline(run: RunData) -> str:
 
 
 def _scale_of_exploitability(run: RunData) -> str:
+    if "level" in run.steps[-1]:
+        return ""  # a curriculum's game was another at first, and is another by default
     if run.tree is not None:
         from gamedsl.solve import exploitability, uniform
 
@@ -141,9 +144,10 @@ def _steps(run: RunData) -> str:
 
 def summary_of(run: RunData) -> list[str]:
     """Returns the summary of the run: its first sentence, as the lead, and the rest."""
-    first, last = (run.steps[0], run.steps[-1]) if run.steps else (None, None)
+    steps = of_last_level(run.steps)
+    first, last = (steps[0], steps[-1]) if steps else (None, None)
     text = (run.end or {}).get("summary") or " ".join(
-        [summarise(run.start, last, run.tree, first=first), *sentences(run.start, run.steps)]
+        [summarise(run.start, last, run.tree, first=first), *sentences(run.start, steps)]
     )
     head, dot, rest = text.partition(". ")
     return [head + (dot and "."), rest] if rest else [text]
