@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from gamedsl.evaluate.intervals import Estimate, exact, mean, share
+from gamedsl.evaluate.intervals import Estimate, exact, mean, share_of_clusters
 from gamedsl.evaluate.replies import Counts
 from gamedsl.evaluate.seating import Holders
 
@@ -152,7 +152,8 @@ class WinRecord:
 
 
 def record(parts: Sequence[tuple[Games, int]]) -> WinRecord | None:
-    """The results of a contestant over seatings of two seats, at the seat that it has in each."""
+    """The results of a contestant over seatings of two seats, at the seat that it has in each. The
+    games of one seed are a cluster; with memory, those of one lineage."""
     if parts[0][0].exact:
         shares = np.mean(
             [
@@ -163,7 +164,10 @@ def record(parts: Sequence[tuple[Games, int]]) -> WinRecord | None:
         )
         won, drawn, lost = (exact(float(p)) for p in shares)
         return WinRecord(won, drawn, lost, 0)
-    results = np.concatenate([games.results_GS[:, seat] for games, seat in parts])
-    counts = [int((results == r).sum()) for r in (1.0, 0.5, 0.0)]
-    known = [part for count in counts if (part := share(count, sum(counts))) is not None]
-    return WinRecord(known[0], known[1], known[2], sum(counts)) if known else None
+    results_CK = np.concatenate(
+        [games.results_GS[:, seat].reshape(-1, games.carry) for games, seat in parts], axis=1
+    )
+    games_C = (~np.isnan(results_CK)).sum(axis=1)
+    every = [share_of_clusters((results_CK == r).sum(axis=1), games_C) for r in (1.0, 0.5, 0.0)]
+    known = [part for part in every if part is not None]
+    return WinRecord(known[0], known[1], known[2], int(games_C.sum())) if known else None

@@ -2,8 +2,9 @@
 
 Game n has the same seed in every seating: the same chance, and the same random numbers for the
 draws of each seat. A contestant whose distribution is known is asked for it once in each
-information set; its moves are drawn here. Others move themselves, and are opened anew with the
-evaluation's seed for each seating, so that no match depends on what else was played.
+information set; its moves are drawn here, afresh where a seat comes to the same set again. Others
+move themselves, and are opened anew with the evaluation's seed for each seating, so that no match
+depends on what else was played.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate, islice
 from random import Random
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
@@ -42,11 +43,29 @@ Progress = Callable[[int], None]
 """Receives the number of games that have ended since the last call."""
 
 
+class Asked(NamedTuple):
+    """A decision that a game waits for."""
+
+    talk: Talk
+    decision: Decision
+
+    @property
+    def stream(self) -> Random:
+        """The random numbers of the decision: by its game, seat, information set, attempt, and
+        earlier visits to the set in this game."""
+        decision = self.decision
+        again = f" {len(decision.failed)}" if decision.failed else ""
+        visits = self.talk.earlier_visits(decision)
+        back = f" after {visits}" if visits else ""
+        seed = self.talk.episode.seed
+        return Random(f"{seed} {decision.seat} {decision.information_set}{again}{back}")
+
+
 class Answerer(Protocol):
     """A contestant as games see it."""
 
-    def answers(self, posed: Sequence[Posed]) -> Sequence[Answered]:
-        """Returns one answer to each decision; its seed is that of its game."""
+    def answers(self, asked: Sequence[Asked]) -> Sequence[Answered]:
+        """Returns one answer to each decision."""
         ...
 
 
@@ -59,35 +78,35 @@ class Drawer:
         self._odds: dict[tuple[str, int], Sequence[float]] = {}
         """By information set, and the seed of the game unless labels last."""
 
-    def answers(self, posed: Sequence[Posed]) -> list[Answered]:
-        closed = [one for one in posed if one.decision.said is None]
+    def answers(self, asked: Sequence[Asked]) -> list[Answered]:
+        closed = [one for one in asked if one.decision.said is None]
         below = iter(self._cumulated(closed))
         return [
             Answered(self._sampled_action(one, next(below) if one.decision.said is None else None))
-            for one in posed
+            for one in asked
         ]
 
-    def _sampled_action(self, one: Posed, below: Sequence[float] | None) -> Action:
+    def _sampled_action(self, one: Asked, below: Sequence[float] | None) -> Action:
         from gamedsl.runtime import Action
 
-        stream, decision = _stream(one), one.decision
+        stream, decision = one.stream, one.decision
         if below is None:
             return Action(self._player.say(decision, stream))
         return Action(stream.choices(decision.legal, cum_weights=below)[0])
 
-    def _cumulated(self, asked: Sequence[Posed]) -> list[Sequence[float]]:
+    def _cumulated(self, asked: Sequence[Asked]) -> list[Sequence[float]]:
         """Each decision's odds, summed up from the left; those not known yet are asked together."""
         keys = [self._key(one) for one in asked]
         new = {key: one for key, one in zip(keys, asked, strict=True) if key not in self._odds}
-        rows = self._player.all_odds([(one.decision, one.episode) for one in new.values()])
+        rows = self._player.all_odds([(one.decision, one.talk.episode) for one in new.values()])
         found = {key: list(accumulate(row)) for key, row in zip(new, rows, strict=True)}
         below = [self._odds.get(key) or found[key] for key in keys]
         if self._lasting and len(self._odds) < KEPT:
             self._odds |= found
         return below
 
-    def _key(self, one: Posed) -> tuple[str, int]:
-        return one.decision.information_set, 0 if self._lasting else one.seed
+    def _key(self, one: Asked) -> tuple[str, int]:
+        return one.decision.information_set, 0 if self._lasting else one.talk.episode.seed
 
 
 class Mover:
@@ -96,8 +115,8 @@ class Mover:
     def __init__(self, player: Player) -> None:
         self._player = player
 
-    def answers(self, posed: Sequence[Posed]) -> list[Answered]:
-        return [Answered(self._player.act(one.decision, one.episode)) for one in posed]
+    def answers(self, asked: Sequence[Asked]) -> list[Answered]:
+        return [Answered(self._player.act(one.decision, one.talk.episode)) for one in asked]
 
 
 class Teller:
@@ -108,22 +127,15 @@ class Teller:
         self.calls = isinstance(player, EndpointPlayer)
         """Whether it waits for somebody else, so that others can answer meanwhile."""
 
-    def answers(self, posed: Sequence[Posed]) -> list[Answered]:
+    def answers(self, asked: Sequence[Asked]) -> list[Answered]:
         return self._player.answers(
-            [one._replace(seed=_stream(one).getrandbits(31)) for one in posed]
+            [Posed(one.decision, one.talk.episode, one.stream.getrandbits(31)) for one in asked]
         )
 
     def stop(self) -> None:
         """Gives up what is asked of an endpoint; another thread may call it."""
         if isinstance(self._player, EndpointPlayer):
             self._player.endpoint.stop()
-
-
-def _stream(one: Posed) -> Random:
-    """The random numbers of a decision: by its game, seat, information set and attempt."""
-    decision = one.decision
-    again = f" {len(decision.failed)}" if decision.failed else ""
-    return Random(f"{one.seed} {decision.seat} {decision.information_set}{again}")
 
 
 def answerer(player: Player, lasting: bool) -> Answerer:
@@ -264,33 +276,32 @@ def _play(
     ]
     waiting = [(talk, table) for table, talks in zip(tables, games, strict=True) for talk in talks]
     while waiting := [(talk, table) for talk, table in waiting if not talk.episode.done]:
-        posed: dict[Answerer, list[tuple[Talk, Posed]]] = {}
+        asked: dict[Answerer, list[Asked]] = {}
         for talk, table in waiting:
             for decision in talk.episode.decisions:
-                one = Posed(decision, talk.episode, talk.episode.seed)
-                posed.setdefault(table.answerers[decision.seat], []).append((talk, one))
+                asked.setdefault(table.answerers[decision.seat], []).append(Asked(talk, decision))
         replies: dict[int, list[tuple[Decision, Answered]]] = {id(t): [] for t, _ in waiting}
-        for (talk, one), answer in _answered(posed):
-            replies[id(talk)].append((one.decision, answer))
+        for one, answer in _answered(asked):
+            replies[id(one.talk)].append((one.decision, answer))
         for talk, _ in waiting:
             talk.step(replies[id(talk)])
     return games
 
 
 def _answered(
-    posed: Mapping[Answerer, Sequence[tuple[Talk, Posed]]],
-) -> Iterator[tuple[tuple[Talk, Posed], Answered]]:
+    asked: Mapping[Answerer, Sequence[Asked]],
+) -> Iterator[tuple[Asked, Answered]]:
     """Yields everybody's answers; endpoints are asked while the others think."""
-    calling = [one for one in posed if isinstance(one, Teller) and one.calls]
+    calling = [one for one in asked if isinstance(one, Teller) and one.calls]
     with DaemonExecutor(len(calling)) as pool:
-        asked = {one: pool.submit(one.answers, [p for _, p in posed[one]]) for one in calling}
+        called = {one: pool.submit(one.answers, asked[one]) for one in calling}
         try:
-            for one, here in posed.items():
-                if one not in asked:
-                    yield from zip(here, one.answers([p for _, p in here]), strict=True)
-            for one, answers in asked.items():
+            for one, here in asked.items():
+                if one not in called:
+                    yield from zip(here, one.answers(here), strict=True)
+            for one, answers in called.items():
                 found = result_of(answers)
-                yield from zip(posed[one], found, strict=True)
+                yield from zip(asked[one], found, strict=True)
         except BaseException:
             for one in calling:
                 one.stop()

@@ -76,6 +76,8 @@ class Talk:
     who: Mapping[str, str]
     asked: Counter[str] = field(default_factory=Counter)
     """Decisions by seat."""
+    visits: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Visits of seats to information sets; to be asked again after a mistake is none."""
     counts: dict[ReplySite, ReplyCount] = field(default_factory=dict)
     replies: list[dict[str, str]] = field(default_factory=list)
     """The written texts, in order."""
@@ -84,6 +86,7 @@ class Talk:
         """Answer all decisions that the game waits for, and note what came of the answers."""
         known = len(self.episode.mistakes)
         self.asked.update(decision.seat for decision, _ in answers)
+        self.visits.update(_visited(decision) for decision, _ in answers if not decision.failed)
         self.episode.step({decision.seat: answer.reply for decision, answer in answers})
         if not self.episode.env.ir.in_form:
             return
@@ -101,6 +104,11 @@ class Talk:
             count.invalid[failure.reason] += 1
             count.forfeits[failure.reason] += decision.seat in self.episode.failures
 
+    def earlier_visits(self, decision: Decision) -> int:
+        """How often the seat of a decision that the game waits for was in its information set
+        before."""
+        return self.visits[_visited(decision)] - bool(decision.failed)
+
     def _place(self, decision: Decision) -> ReplySite:
         return ReplySite(self.who[decision.seat], decision.role, decision.step)
 
@@ -108,6 +116,10 @@ class Talk:
     def record(self) -> dict[str, Any]:
         """The game as a line of a transcript file, with the written texts."""
         return {"holders": dict(self.who), **self.episode.transcript, "replies": self.replies}
+
+
+def _visited(decision: Decision) -> tuple[str, str]:
+    return decision.seat, decision.information_set
 
 
 Keep = Callable[[Holders, Sequence[dict[str, Any]]], None]

@@ -17,9 +17,8 @@ from gamedsl.evaluate.games import (
     WinRecord,
     mean_over_seatings,
     record,
-    row_means,
 )
-from gamedsl.evaluate.intervals import Estimate, mean, share
+from gamedsl.evaluate.intervals import Estimate, mean_of_clusters, share
 from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.replies import Keep, ReplyCount, ReplySite, summed
 from gamedsl.evaluate.seating import Holders, Pairing
@@ -153,15 +152,18 @@ class Evaluation:
     @property
     def referee_payoffs(self) -> dict[str, Estimate]:
         """The mean payoff of each referee that has one, over all games. Games of one number share a
-        seed, so their mean is one observation."""
+        seed, so they are one observation; some seatings have more games than others."""
         columns: dict[str, list[np.ndarray]] = {}
         for games in self.games.values():
             for role, paid_G in games.referee_payoffs.items():
                 columns.setdefault(role, []).append(games.by_lineage(paid_G))
         found = {}
         for role, parts in columns.items():
-            shared = min(map(len, parts))
-            estimate = mean(row_means(np.stack([part[:shared] for part in parts], axis=1)))
+            longest = max(map(len, parts))
+            columns_CK = np.full((longest, len(parts)), np.nan)
+            for number, part in enumerate(parts):
+                columns_CK[: len(part), number] = part
+            estimate = mean_of_clusters(columns_CK)
             if estimate is not None:
                 found[role] = estimate
         return found

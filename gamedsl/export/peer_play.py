@@ -185,13 +185,15 @@ def chat(decision: Decision) -> list[dict[str, str]]:
 
 
 class _Seeded:
-    """A player whose random numbers depend on the play, the seat and what it knows alone."""
+    """A player whose random numbers depend on the play, the seat, what it knows and how often it
+    was asked alone."""
 
     def __init__(self, player: Player) -> None:
         self._player = player
 
     def act(self, decision: Decision, episode: Episode) -> Action | str | ParseFailure:
         key = f"{episode.seed} {decision.seat} {decision.information_set} {len(decision.failed)}"
+        key += f" after {decision.occurrence}" if decision.occurrence else ""
         posed = Posed(decision, episode, Random(key).getrandbits(31))
         return answer(self._player, [posed])[0].reply
 

@@ -174,7 +174,7 @@ def test_kuhn_by_keyboard_alone_with_analysis(page: Any, address: str) -> None:
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile("/seat/"))
     for _ in range(3):
-        if page.query_selector("text=The game is over"):
+        if page.is_visible("text=The game is over"):
             break
         page.keyboard.press("1")
         page.keyboard.press("Enter")
@@ -304,7 +304,7 @@ def test_two_browsers_at_one_table(page: Any, browser: Any, address: str) -> Non
 
 def test_replay_is_stepped_through_and_branched(page: Any, address: str) -> None:
     start(page, address, "tic_tac_toe", o="random")
-    while not page.query_selector("text=The game is over"):
+    while not page.is_visible("text=The game is over"):
         page.locator(".board button").first.click()
         page.wait_for_load_state()
     page.click("text=Replay it")
