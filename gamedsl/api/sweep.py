@@ -18,7 +18,7 @@ from hashlib import sha256
 from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.api.training_job import (
     Listener,
@@ -31,7 +31,8 @@ from gamedsl.api.training_job import (
 from gamedsl.diagnostics import Diagnostic
 from gamedsl.errors import UserError
 from gamedsl.policies.budget import BudgetSpent
-from gamedsl.recipe.resolve import override, parse_overrides
+from gamedsl.recipe.resolve import flat_settings, override, parse_overrides, read_recipe
+from gamedsl.recipe.table import Recipe
 from gamedsl.runs.errors import RunDamaged
 from gamedsl.runs.saved import INFO, METRICS, open_saved
 from gamedsl.storage.reader import read_text
@@ -40,11 +41,16 @@ from gamedsl.tables.model import Table, number_columns, text_columns
 from gamedsl.tables.numbers import number
 from gamedsl.training.errors import TrainError
 
+if TYPE_CHECKING:
+    from gamedsl.runtime import Game
+
 NOTE = "sweep.json"
 """The file that says what all runs of a sweep have in common."""
 LIMIT = 2**20
 """Bytes of that file."""
 MOST_RUNS = 10_000
+MOST_NAMED = 3
+"""Settings that are named where a run began with others."""
 MOST_STOPS = 5
 """Times that a run's process on a cluster may end, and be told to, before the run has ended."""
 LONGEST_NAME = 120
@@ -73,7 +79,7 @@ class SweepRun:
     @property
     def changeable(self) -> list[str]:
         """The settings of which a run that goes on may have other values than before."""
-        return [text for text in self.settings if _may_differ(text)]
+        return [text for text in self.settings if _may_differ(key_of(text))]
 
     @property
     def name(self) -> str:
@@ -101,8 +107,9 @@ class Sweep:
         """Checks all requests before anything is trained, and that the folder is free or that of
         this sweep. Returns what the runs share, as its note says it. `told` hears of each problem
         once. Raises CompileError, ModelError for a model that is nowhere, and TrainError where the
-        folder is that of another sweep."""
-        shared = self._checked(told)
+        folder is that of another sweep, or a run in it began with another recipe."""
+        jobs = self._jobs(told)
+        shared = self._shared(next(iter(jobs.values())).game)
         text = json.dumps(shared, indent=2, sort_keys=True) + "\n"
         path = self.folder / NOTE
         if not path.exists():
@@ -118,6 +125,8 @@ class Sweep:
                 f"`{self.folder}` holds another sweep: {path} has {fact}",
                 f"choose another folder (--out), or {fix}",
             )
+        for run in self.runs:
+            _require_recipe(run, jobs[run.settings].recipe)
         return text
 
     def prepare(self, told: Callable[[Sequence[Diagnostic]], None] = lambda found: None) -> None:
@@ -127,8 +136,10 @@ class Sweep:
             self.folder.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
 
-    def _checked(self, told: Callable[[Sequence[Diagnostic]], None]) -> dict[str, Any]:
-        """Returns what the runs share."""
+    def _jobs(
+        self, told: Callable[[Sequence[Diagnostic]], None]
+    ) -> dict[tuple[str, ...], TrainingJob]:
+        """Returns a job for each choice of settings. Raises as `check`."""
         known: set[tuple[str, str, str]] = set()
 
         def pass_on(found: Sequence[Diagnostic]) -> None:
@@ -136,14 +147,20 @@ class Sweep:
             told([one for key, one in new.items() if key not in known])
             known.update(new)
 
-        first = self.runs[0]
-        requests = {run.settings: run for run in self.runs}
-        jobs = [job_of(run, new=True, listener=Listener(pass_on)) for run in requests.values()]
-        for name in {name for job in jobs for name in job.recipe.language_models}:
+        jobs = {
+            settings: job_of(run, new=True, listener=Listener(pass_on))
+            for settings, run in {run.settings: run for run in self.runs}.items()
+        }
+        for name in {name for job in jobs.values() for name in job.recipe.language_models}:
             _require_model(name)
-        fixed = (text for text in first.settings if not _may_differ(text))
+        return jobs
+
+    def _shared(self, game: Game) -> dict[str, Any]:
+        """Returns what the runs share."""
+        first = self.runs[0]
+        fixed = (text for text in first.settings if not _may_differ(key_of(text)))
         shared = sorted(text for text in fixed if text not in first.varied)
-        game, params = jobs[0].game, dict(first.params)
+        params = dict(first.params)
         return {"game": game.name, "hash": game.hash, "params": params, "settings": shared}
 
     def groups(self) -> Iterator[tuple[str, list[SweepRun]]]:
@@ -216,10 +233,37 @@ def _require_model(name: str) -> None:
         locate(name)
 
 
-def _may_differ(text: str) -> bool:
+def _require_recipe(run: SweepRun, recipe: Recipe) -> None:
+    """Raises TrainError for a run that began with another recipe: the game's file has changed
+    since, or the folder is named after another value. A run that cannot be read is left to its
+    training, which says why."""
+    if not run.begun:
+        return
+    try:
+        began = dict(flat_settings(read_recipe(open_saved(run.folder).settings()).as_dict()))
+    except (RunDamaged, ValueError):
+        return
+    asked = dict(flat_settings(recipe.as_dict()))
+    other = [
+        f"`{key}` was {began.get(key, 'not set')} and is {asked.get(key, 'not set')}"
+        for key in {**began, **asked}
+        if began.get(key) != asked.get(key) and key != "seed" and not _may_differ(key)
+    ]
+    if other:
+        raise TrainError(
+            f"`{run.folder}` began with another recipe: {'; '.join(other[:MOST_NAMED])}",
+            "choose another folder (--out), or put the settings back",
+        )
+
+
+def key_of(text: str) -> str:
+    """Returns the key of a text `key=value`."""
+    return text.partition("=")[0].strip()
+
+
+def _may_differ(key: str) -> bool:
     """Whether runs of one sweep may have a setting at several values, since no numbers depend on
     it. The number of steps is not among these: the table compares last steps."""
-    key = text.partition("=")[0].strip()
     return key != "steps" and may_change(key)
 
 
@@ -270,6 +314,27 @@ class Stop:
     spent: BudgetSpent | None
 
 
+@dataclass(frozen=True)
+class Failure:
+    """A run that failed, and why."""
+
+    run: SweepRun
+    reason: str
+
+    @classmethod
+    def of(cls, run: SweepRun, error: BaseException) -> Failure:
+        known = isinstance(error, UserError)
+        return cls(run, str(error) if known else f"{type(error).__name__}: {error}")
+
+
+@dataclass(frozen=True)
+class SweepOutcome:
+    """The end of a sweep: where it stopped before its last run, and the runs that failed."""
+
+    stop: Stop | None
+    failures: tuple[Failure, ...] = ()
+
+
 def train_run(run: SweepRun) -> Stop | None:
     """Trains a run to its end, and returns where it stopped before. Raises as `run_job`."""
     if run.ended:
@@ -277,7 +342,10 @@ def train_run(run: SweepRun) -> Stop | None:
     if not run.begun and run.folder.exists():
         _clear(run.folder)
     job = job_of(run, new=not run.begun)
-    outcome = run_job(job, lambda *given: [], out=run.folder, listener=Listener()).outcome
+    try:
+        outcome = run_job(job, lambda *given: [], out=run.folder, listener=Listener()).outcome
+    except BudgetSpent as spent:  # before the first step
+        return Stop(run, spent)
     return None if outcome.finished else Stop(run, outcome.spent)
 
 
@@ -289,22 +357,29 @@ def _clear(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def train_all(sweep: Sweep, told: Told) -> Stop | None:
-    """Trains all runs, one after another, and returns where it stopped before the end."""
+def train_all(sweep: Sweep, told: Told) -> SweepOutcome:
+    """Trains all runs, one after another. One that fails is noted, and the others go on."""
+    failures: list[Failure] = []
     for at, run in enumerate(sweep.runs, 1):
-        before = run.ended
-        stopped = train_run(run)
+        note = ""
+        try:
+            note = "  (was done)" if run.ended else ""
+            stopped = train_run(run)
+        except Exception as error:
+            stopped, failure = None, Failure.of(run, error)
+            failures.append(failure)
+            note = f"  failed: {failure.reason}"
         if stopped is not None:
-            return stopped
-        told(f"{at}/{len(sweep.runs)}  {run.name}{'  (was done)' if before else ''}")
-    return None
+            return SweepOutcome(stopped, tuple(failures))
+        told(f"{at}/{len(sweep.runs)}  {run.name}{note}")
+    return SweepOutcome(None, tuple(failures))
 
 
-def train_on_ray(sweep: Sweep, address: str | None, told: Told) -> Stop | None:
-    """Trains all runs on a Ray cluster, as many at once as it has GPUs, or cores, and returns where
-    a budget was spent. A run whose machine is lost, or whose process is told to end, goes on
-    elsewhere. All machines must see the folder. Raises ModelError, and TrainError for a run that
-    failed."""
+def train_on_ray(sweep: Sweep, address: str | None, told: Told) -> SweepOutcome:
+    """Trains all runs on a Ray cluster, as many at once as it has GPUs, or cores, until a budget is
+    spent. A run whose machine is lost, or whose process is told to end, goes on elsewhere. One that
+    fails is noted, and the others go on. Raises ModelError, and TrainError where a machine does not
+    see the folder."""
     from gamedsl.policies.cluster import InFolder, connected
 
     ray = connected(address)
@@ -312,39 +387,42 @@ def train_on_ray(sweep: Sweep, address: str | None, told: Told) -> Stop | None:
     trained = InFolder.this(train_run)
     task = ray.remote(num_cpus=1, num_gpus=gpus, max_retries=MOST_STOPS)(lambda run: trained(run))
     asked = {task.remote(run): run for run in sweep.runs}
-    stops, done = Counter[str](), 0
+    stops, done, failures = Counter[str](), 0, list[Failure]()
     try:
         while asked:
             ready, _ = ray.wait(list(asked), num_returns=1)
             run = asked.pop(ready[0])
-            stopped = _result(ray, ready[0], run)
-            if stopped is None:
-                done += 1
-                told(f"{done}/{len(sweep.runs)}  {run.name}")
-            elif stopped.spent is not None or stops[run.name] == MOST_STOPS:
-                return stopped
-            else:
+            ended = _result(ray, ready[0], run)
+            if isinstance(ended, Stop):
+                if ended.spent is not None:
+                    return SweepOutcome(ended, tuple(failures))
                 stops[run.name] += 1
-                asked[task.remote(run)] = run
+                if stops[run.name] <= MOST_STOPS:
+                    asked[task.remote(run)] = run
+                    continue
+                ended = Failure(run, f"its process was told to end {stops[run.name]} times")
+            done, note = done + 1, ""
+            if ended is not None:
+                failures.append(ended)
+                note = f"  failed: {ended.reason}"
+            told(f"{done}/{len(sweep.runs)}  {run.name}{note}")
     finally:
         for other in asked:
             ray.cancel(other)
-    return None
+    return SweepOutcome(None, tuple(failures))
 
 
-def _result(ray: Any, reference: Any, run: SweepRun) -> Stop | None:
-    """Returns where a run on a cluster stopped before its end. Raises TrainError where it
-    failed."""
+def _result(ray: Any, reference: Any, run: SweepRun) -> Stop | Failure | None:
+    """Returns where a run on a cluster stopped before its end, or why it failed. Raises TrainError
+    where its folder is not here."""
     try:
         stopped: Stop | None = ray.get(reference)
     except ray.exceptions.RayError as error:
         cause = getattr(error, "cause", None)
         if isinstance(cause, UserError):
-            raise TrainError(f"the run {run.name} failed: {cause.fact}", cause.fix) from error
+            return Failure.of(run, cause)
         reason = str(cause or error).strip().splitlines()[-1]
-        raise TrainError(
-            f"the run {run.name} failed: {reason}", "see its folder, and Ray's logs"
-        ) from error
+        return Failure(run, f"{reason}\n  fix: see its folder, and Ray's logs")
     if not run.begun:
         raise TrainError(
             f"the run {run.name} ended on another machine, and `{run.folder}` is not here",
@@ -373,10 +451,23 @@ class Mean:
         return number(self.mean) + (f" ± {number(self.half)}" if self.half is not None else "")
 
 
-def results(sweep: Sweep) -> Table:
-    """Returns the table of a sweep: for each choice of settings the runs that ended, and the means
-    of their last steps over seeds. Raises RunDamaged."""
-    last = {run.folder: _measures(run) for run in sweep.runs if run.ended}
+def ended_runs(sweep: Sweep) -> list[SweepRun]:
+    """Returns the runs that ended, and whose records can be read."""
+    return [run for run in sweep.runs if _has_ended(run)]
+
+
+def _has_ended(run: SweepRun) -> bool:
+    try:
+        return run.ended
+    except RunDamaged:
+        return False
+
+
+def results(sweep: Sweep, failures: Iterable[Failure] = ()) -> Table:
+    """Returns the table of a sweep: for each choice of settings the runs that ended, those that
+    failed, and the means of the last steps over seeds."""
+    last = {run.folder: _measures(run) for run in ended_runs(sweep)}
+    failed = {failure.run.folder for failure in failures}
     heads = list(dict.fromkeys(name for found in last.values() for name in found))
     rewards = [head for head in heads if head.startswith("reward")]
     if len(rewards) > MOST_ROLES:
@@ -388,7 +479,10 @@ def results(sweep: Sweep) -> Table:
         for head in heads:
             values = [one[head] for one in found if head in one]
             cells.append(str(Mean.of(values)) if values else "")
-        rows.append((name, f"{len(found)} of {len(runs)}", *cells))
+        ended = f"{len(found)} of {len(runs)}"
+        if lost := [str(run.seed) for run in runs if run.folder in failed]:
+            ended += f", failed: {', '.join(lost)}"
+        rows.append((name, ended, *cells))
     columns = (*text_columns("settings", "seeds"), *number_columns(*heads))
     return Table(columns, rows, row_heads=1)
 

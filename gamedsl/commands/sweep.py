@@ -1,7 +1,7 @@
 """`gamedsl sweep`: trains a game with each value of some settings and each seed.
 
-Exit codes: 0 all runs ended, 1 problems in the game or a setting, or a budget is spent, 2 usage or
-something missing, 130 stopped by a signal, with everything saved.
+Exit codes: 0 all runs ended, 1 problems in the game or a setting, a run failed, or a budget is
+spent, 2 usage or something missing, 130 stopped by a signal, with everything saved.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gamedsl.commands._arguments import cluster
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gamedsl.api.sweep import Stop, Sweep
+    from gamedsl.api.sweep import Failure, Stop, Sweep, SweepRun
     from gamedsl.diagnostics import Diagnostic
 
 HELP = (
@@ -80,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from gamedsl.api.sweep import results, sweep_of, train_all, train_on_ray
+    from gamedsl.api.sweep import ended_runs, results, sweep_of, train_all, train_on_ray
     from gamedsl.calls.files import allowed_calls
     from gamedsl.tables.text import rendered, table_lines
     from gamedsl.view.report.comparison import write_comparison
@@ -96,24 +96,48 @@ def _run(args: argparse.Namespace) -> int:
         _list(sweep)
         return CLEAN
     sweep.prepare(_print_warnings)
-    stopped = train_all(sweep, _say) if args.cluster is None else train_on_ray(sweep, address, _say)
-    table = rendered(table_lines(results(sweep)), colour=use_colour(sys.stdout))
+    outcome = train_all(sweep, _say) if args.cluster is None else train_on_ray(sweep, address, _say)
+    table = rendered(table_lines(results(sweep, outcome.failures)), colour=use_colour(sys.stdout))
     print(f"\n{table}\n\nmeans over seeds, with 95% intervals by Student's t")
-    if stopped is not None:
-        return _stopped(stopped)
-    print(f"page: {write_comparison([one.folder for one in sweep.runs], folder / 'sweep.html')}")
-    return CLEAN
+    if outcome.stop is None and (ended := [one.folder for one in ended_runs(sweep)]):
+        print(f"page: {write_comparison(ended, folder / 'sweep.html')}")
+    if outcome.failures:
+        _print_failed(outcome.failures)
+    if outcome.stop is not None:
+        return _stopped(outcome.stop, args.settings)
+    return PROBLEMS if outcome.failures else CLEAN
 
 
-def _stopped(stop: Stop) -> int:
-    """Says how a sweep goes on that stopped before its end."""
+def _print_failed(failures: Sequence[Failure]) -> None:
+    names = "; ".join(failure.run.name for failure in failures)
+    print(f"gamedsl sweep: {len(failures)} failed: {names}", file=sys.stderr)
+    print("  fix: see above why; the same command tries again", file=sys.stderr)
+
+
+def _stopped(stop: Stop, settings: Sequence[str]) -> int:
+    """Says how a sweep of these `--set` goes on that stopped before its end."""
     if stop.spent is None:
         print("stopped; everything is saved, and the same command goes on")
         return INTERRUPTED
-    more = f"--set budget.{stop.spent.what}={2 * stop.spent.most}"
+    key, most = f"budget.{stop.spent.what}", 2 * stop.spent.most
     print(f"stopped in {stop.run.name}: {stop.spent.fact}; everything is saved")
-    print(f"go on with the same command and {more}, which each run may use up")
+    print(f"go on with {_remedy(stop.run, settings, key, f'--set {key}={most}')}")
     return PROBLEMS
+
+
+def _remedy(run: SweepRun, settings: Sequence[str], key: str, more: str) -> str:
+    """Returns what allows `more` of a budget. Where the budget varies, its value names the run's
+    folder, and so that run alone goes on."""
+    from gamedsl.api.sweep import key_of
+
+    if key in map(key_of, run.varied):
+        allowed = [f"--allow-endpoint {address}" for address in run.addresses]
+        allowed += [f"--allow-calls {file}" for file in run.calls]
+        resume = " ".join(("gamedsl train --resume", str(run.folder), more, *allowed))
+        return f"{resume}\nand then with the same command"
+    given = next((text for text in settings if key_of(text) == key), None)
+    place = f"and {more}" if given is None else f"with {more} in place of --set {given}"
+    return f"the same command {place}, which each run may use up"
 
 
 def _print_warnings(found: Sequence[Diagnostic]) -> None:

@@ -2,19 +2,34 @@
 
 from __future__ import annotations
 
+import re
+import shlex
+from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
 from statistics import fmean, stdev
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from scipy.stats import t
 
 from gamedsl.api import sweep as sweeps
-from gamedsl.api.sweep import Mean, Stop, results, sweep_of, train_all, train_run
+from gamedsl.api.sweep import (
+    Mean,
+    Stop,
+    SweepOutcome,
+    results,
+    sweep_of,
+    train_all,
+    train_on_ray,
+    train_run,
+)
 from gamedsl.cli import main
+from gamedsl.policies.budget import BudgetSpent
 from gamedsl.policies.cluster import connected
 from gamedsl.runs.saved import open_saved
+from gamedsl.training.errors import TrainError
 from gamedsl.training.interrupt import Interrupt
 from tests.evaluate.serving import Reply, options_in, serving
 from tests.train.conftest import DILEMMA
@@ -79,12 +94,12 @@ def test_a_stopped_run_goes_on(game_file: str, monkeypatch: pytest.MonkeyPatch) 
     found = sweep_of(game_file, {}, settings, [0, 1], Path("grid"))
     with monkeypatch.context() as patch:
         patch.setattr(Interrupt, "asked", property(lambda self: True))
-        stopped = train_all(found, print)
+        stopped = train_all(found, print).stop
     assert stopped is not None
     assert stopped.run == found.runs[0]
     assert [run.begun for run in found.runs] == [True, False]
     assert not found.runs[0].ended
-    assert train_all(found, print) is None
+    assert train_all(found, print) == SweepOutcome(None)
     assert all(run.ended for run in found.runs)
 
 
@@ -98,6 +113,94 @@ def test_another_sweep_is_refused(game_file: str, capsys: pytest.CaptureFixture[
     Path("full/file").touch()
     assert _sweep("--out", "full") == 2
     assert "not empty" in capsys.readouterr().err
+
+
+def _write_game(train: str) -> None:
+    Path("dilemma.yaml").write_text(f"{DILEMMA}train: {train}\n", encoding="utf-8")
+
+
+@pytest.mark.parametrize("stopped", [False, True])
+def test_a_recipe_that_has_changed_is_refused(
+    stopped: bool, game_file: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    """Runs that ended, or began, would otherwise be averaged with runs of another recipe."""
+    _write_game("{model: tabular, steps: 2, games: 8, lr: 0.01, budget: {calls: 5}}")
+    command = ["sweep", "dilemma.yaml", "--out", "grid"]
+    with monkeypatch.context() as patch:
+        patch.setattr(Interrupt, "asked", property(lambda self: stopped))
+        assert main([*command, "--seeds", "1"]) == (130 if stopped else 0)
+    metrics = Path("grid/seed-1/metrics.jsonl").read_bytes()
+    _write_game("{model: tabular, steps: 4, games: 8, lr: 1.0}")
+    assert main([*command, "--seeds", "0,1"]) == 2
+    told = capsys.readouterr().err
+    assert "`grid/seed-1` began with another recipe" in told
+    assert "`steps` was 2 and is 4" in told
+    assert "`lr` was 0.01 and is 1.0" in told
+    assert "`budget.calls` was" not in told
+    assert Path("grid/seed-1/metrics.jsonl").read_bytes() == metrics
+    assert not Path("grid/seed-0").exists()
+    _write_game("{model: tabular, steps: 2, games: 8, lr: 0.01}")
+    assert main([*command, "--seeds", "0,1"]) == 0
+
+
+def test_values_whose_folders_have_one_name_are_not_mixed(
+    game_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _sweep("--set", "reference=runs/a,other", "--out", "grid") == 0
+    assert _sweep("--set", "reference=runs-a,other", "--out", "grid") == 2
+    assert "`reference` was runs/a and is runs-a" in capsys.readouterr().err
+
+
+def test_a_run_that_fails_does_not_end_the_others(
+    game_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(run: sweeps.SweepRun) -> Stop | None:
+        if run.name == "lr=0.1, seed=1":
+            raise ValueError("no number")
+        return train_run(run)
+
+    arguments = ("--set", "lr=0.1,0.2", "--seeds", "0,1", "--out", "grid")
+    with monkeypatch.context() as patch:
+        patch.setattr(sweeps, "train_run", failing)
+        assert _sweep(*arguments) == 1
+    told = capsys.readouterr()
+    assert "2/4  lr=0.1, seed=1  failed: ValueError: no number" in told.out
+    assert "lr=0.1    1 of 2, failed: 1" in told.out
+    assert "1 failed: lr=0.1, seed=1\n" in told.err
+    assert "lr 0.1" in Path("grid/sweep.html").read_text(encoding="utf-8")
+    assert _sweep(*arguments) == 0
+    assert capsys.readouterr().out.count("(was done)") == 3
+
+
+def test_an_interrupted_sweep_ends(game_file: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(run: sweeps.SweepRun) -> Stop | None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(sweeps, "train_run", interrupted)
+    assert _sweep("--seeds", "0,1", "--out", "grid") == 130
+
+
+def test_a_budget_that_is_spent_at_once_is_no_failure(
+    game_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by an expert that is asked before the first step."""
+    spent = BudgetSpent("calls", 10, "endpoints", "more {}")
+
+    def spending(*given: Any, **more: Any) -> None:
+        raise spent
+
+    monkeypatch.setattr(sweeps, "run_job", spending)
+    found = sweep_of(game_file, {}, ["model=tabular"], [0, 1], Path("grid"))
+    assert train_all(found, print) == SweepOutcome(Stop(found.runs[0], spent))
+
+
+def test_steps_that_vary_are_apart_on_the_page(game_file: str) -> None:
+    command = ["sweep", "dilemma.yaml", "--set", "model=tabular", "--set", "games=8"]
+    assert main([*command, "--set", "steps=1,3", "--seeds", "0,1", "--out", "grid"]) == 0
+    page = Path("grid/sweep.html").read_text(encoding="utf-8")
+    assert page.count("mean of 2 seeds") == 2
+    assert "mean of 4 seeds" not in page
 
 
 def test_order_of_settings_does_not_matter(
@@ -136,8 +239,33 @@ def test_a_spent_budget_says_how_to_go_on(
         assert _sweep(*partner, "--set", "budget.calls=10") == 1
         out = capsys.readouterr().out
         assert "stopped in seed=0: the budget of 10 calls" in out
-        assert "--set budget.calls=20" in out
+        assert "same command with --set budget.calls=20 in place of --set budget.calls=10" in out
         assert _sweep(*partner, "--set", "budget.calls=1000") == 0
+
+
+@pytest.mark.parametrize("varied", [False, True])
+def test_what_a_spent_budget_says_can_be_done(
+    varied: bool, game_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also where the budget is the file's, or varies, so that it names folders."""
+
+    def answer(number: int, body: dict[str, Any]) -> Reply:
+        return Reply(options_in(body)[0])
+
+    _write_game("{budget: {calls: 10}}")
+    with serving(answer) as served:
+        command = ["--set", f"roles.column.player=endpoint:{served.url}#m", "--out", "grid"]
+        command += ["--set", "budget.calls=10,9999"] if varied else []
+        assert _sweep(*command) == 1
+        said = capsys.readouterr().out
+        if varied:
+            found = re.search("go on with gamedsl (.*)\nand then with the same command", said)
+            assert found is not None
+            assert main(shlex.split(found[1].replace("=20", "=9999"))) == 0
+            assert _sweep(*command) == 0
+        else:
+            assert "the same command and --set budget.calls=20," in said
+            assert _sweep(*command, "--set", "budget.calls=9999") == 0
 
 
 def test_a_run_that_has_learned_is_not_removed(
@@ -145,8 +273,11 @@ def test_a_run_that_has_learned_is_not_removed(
 ) -> None:
     assert _sweep("--out", "grid") == 0
     Path("grid/seed-0/run.json").unlink()
-    assert _sweep("--out", "grid") == 2
-    assert "has lost its run.json" in capsys.readouterr().err
+    assert _sweep("--seeds", "0,1", "--out", "grid") == 1
+    told = capsys.readouterr()
+    assert "has lost its run.json" in told.out
+    assert "1 failed: seed=0" in told.err
+    assert Path("grid/seed-1/run.json").exists()
     assert Path("grid/seed-0/metrics.jsonl").exists()
 
 
@@ -236,6 +367,63 @@ def test_dry_run_refuses_what_would_not_train(
     assert capsys.readouterr() == told
 
 
+def _fake_ray() -> SimpleNamespace:
+    """Returns what a sweep uses of Ray, in this process."""
+
+    class RayError(Exception):
+        cause: Exception
+
+    def remote(**options: Any) -> Callable[[Any], SimpleNamespace]:
+        return lambda function: SimpleNamespace(remote=lambda run: lambda: function(run))
+
+    def get(reference: Callable[[], Any]) -> Any:
+        try:
+            return reference()
+        except Exception as error:
+            raised = RayError(str(error))
+            raised.cause = error
+            raise raised from error
+
+    return SimpleNamespace(
+        cluster_resources=dict,
+        remote=remote,
+        wait=lambda asked, num_returns: (asked[:1], asked[1:]),
+        get=get,
+        cancel=lambda reference: None,
+        exceptions=SimpleNamespace(RayError=RayError),
+    )
+
+
+def test_a_cluster_goes_on_after_runs_that_fail(
+    game_file: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stops: list[str] = []
+
+    def failing(run: sweeps.SweepRun) -> Stop | None:
+        stopped = train_run(run)
+        if run.seed == 0:
+            raise TrainError("the fact", "the way")
+        if run.seed == 1:
+            stops.append(run.name)
+            return Stop(run, None)
+        return stopped
+
+    monkeypatch.setattr(sweeps, "train_run", failing)
+    monkeypatch.setattr("gamedsl.policies.cluster.connected", lambda address: _fake_ray())
+    settings = ["model=tabular", "steps=1", "games=8"]
+    found = sweep_of(game_file, {}, settings, [0, 1, 2], Path("grid"))
+    lines: list[str] = []
+    outcome = train_on_ray(found, None, lines.append)
+    assert outcome.stop is None
+    assert [one.run for one in outcome.failures] == list(found.runs[:2])
+    assert len(stops) == sweeps.MOST_STOPS + 1
+    assert sorted(line.partition("  ")[2] for line in lines) == [
+        "seed=0  failed: the fact\n  fix: the way",
+        "seed=1  failed: its process was told to end 6 times",
+        "seed=2",
+    ]
+
+
 class TestCluster:
     """Runs side by side on a real cluster."""
 
@@ -275,9 +463,11 @@ class TestCluster:
         Path("grid/seed-0/metrics.jsonl").write_text("{", encoding="utf-8")
         capsys.readouterr()
         try:
-            assert _sweep("--seeds", "0", "--out", "grid", "--cluster", "ray") == 2
+            assert _sweep("--seeds", "0,1", "--out", "grid", "--cluster", "ray") == 1
         finally:
             ray.shutdown()
-        told = capsys.readouterr().err
-        assert "the run seed=0 failed: " in told
-        assert "metrics.jsonl" in told
+        told = capsys.readouterr()
+        assert "seed=0  failed: " in told.out
+        assert "metrics.jsonl" in told.out
+        assert "1 failed: seed=0" in told.err
+        assert Path("grid/seed-1/adapters").exists()

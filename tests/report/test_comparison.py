@@ -22,7 +22,7 @@ HARE = {"hunter_1:move": "hare", "hunter_2:move": "hare"}
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
-    """Two seeds of one setting, and a run of another; the second seed is shorter."""
+    """Two seeds of one setting, and a run of another; the second seed was interrupted."""
     root = tmp_path_factory.mktemp("runs")
     made = [
         write_run(root / "one", "stag_hunt", STAG, steps=4),
@@ -31,6 +31,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     ]
     recipe = made[1] / "recipe.yaml"
     recipe.write_text(recipe.read_text().replace("seed: 3", "seed: 4"))
+    metrics = made[1] / "metrics.jsonl"
+    metrics.write_text("".join(metrics.read_text().splitlines(keepends=True)[:-1]))
     (made[2] / "recipe.yaml").write_text("model: tiny\nsteps: 4\ngames: 64\nseed: 3\n")
     return made
 
@@ -40,6 +42,16 @@ def test_seeds_of_one_recipe_share_a_line(runs: list[Path]) -> None:
     assert [[run.folder.name for run in line.runs] for line in found] == [["one", "two"], ["other"]]
     assert [line.name for line in found] == ["games 128, lora.rank 8", "games 64"]
     assert [line.tag for line in found] == ["A", "B"]
+
+
+def test_runs_that_ended_after_other_steps_are_apart(tmp_path: Path) -> None:
+    made = [
+        write_run(tmp_path / f"{steps}-{seed}", "stag_hunt", STAG, steps=steps)
+        for steps in (2, 4) for seed in (0, 1)
+    ]  # fmt: skip
+    found = run_groups([read_run(run, with_game=False) for run in made])
+    assert [line.name for line in found] == ["steps 2", "steps 4"]
+    assert [len(line.runs) for line in found] == [2, 2]
 
 
 def test_line_shows_mean_lowest_and_highest(runs: list[Path]) -> None:
@@ -80,11 +92,15 @@ def test_the_page_of_several_runs(
     assert "games 128 128 64" in said
     assert "model" not in said.split("All other settings")[1].split("Course of training")[0]
     assert "has no page" in said
-    ends = [json.loads((run / "metrics.jsonl").read_text().splitlines()[-2]) for run in runs[:2]]
+    ends = [
+        json.loads((run / "metrics.jsonl").read_text().splitlines()[last])
+        for run, last in zip(runs, (-2, -1), strict=False)
+    ]
     values = [end["exploitability"] for end in ends]
     half = 12.7062 * statistics.stdev(values) / 2**0.5
     mean = f"{number(statistics.fmean(values))} ± {number(half)}"
-    assert f"mean of 2 seeds ± half its 95% interval {mean}" in said
+    seeds = f"mean of 2 seeds ± half its 95% interval {mean}"
+    assert re.search(rf"{re.escape(seeds)} \d", said), "the mean of the last fifth stands beside"
     assert text.count("Policy at hunter_1:move") == 2
     assert 'class="cut c0"' in text
 

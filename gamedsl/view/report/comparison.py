@@ -35,7 +35,7 @@ IGNORED = frozenset({
     "seed", "steps", "checkpoint_every", "keep_checkpoints", "transcripts_every", "pass_tokens",
     "recompute", "threads",
 })  # fmt: skip
-"""Settings that do not put runs into different groups."""
+"""Settings that do not put runs into different groups; of `steps` see `run_groups`."""
 
 MANY_DECISIONS, MANY_ACTIONS = 12, 6
 """Decisions of a group whose odds are drawn, and actions at each."""
@@ -82,9 +82,13 @@ def write_comparison(folders: Sequence[Path], out: Path) -> Path:
 
 
 def run_groups(runs: Sequence[RunData]) -> list[RunGroup]:
-    """The runs in groups, in order of first appearance, each named by the settings that differ."""
+    """The runs in groups, in order of first appearance, each named by the settings that differ.
+    The number of steps is such a setting where runs that ended were asked for different ones: a run
+    that has not ended may just be behind."""
     groups: dict[tuple[Any, ...], list[RunData]] = {}
     flat = [recipe_settings(run.info, run.recipe) for run in runs]
+    if len({run.total for run in runs if run.end}) > 1:
+        flat = [one | {"steps": str(run.total)} for one, run in zip(flat, runs, strict=True)]
     for run, settings in zip(runs, flat, strict=True):
         groups.setdefault(tuple(sorted(settings.items())), []).append(run)
     named = [dict(key) for key in groups]
@@ -247,7 +251,7 @@ def _odds(key: str, name: str, record: Record) -> float | None:
 
 def seed_charts(runs: Sequence[RunData]) -> list[Figure]:
     """Returns the charts of runs that differ in the seed alone, as a comparison draws them."""
-    (group, *_) = run_groups(runs)
+    group = RunGroup("", "", tuple(runs))
     return [*_charts([group]), *odds_charts(_records(group))]
 
 
@@ -306,7 +310,7 @@ def seed_means(runs: Sequence[RunData]) -> list[tuple[str, str]]:
     roles = dict.fromkeys(role for record in last for role in record.get("reward") or {})
     measures: list[tuple[str, list[float | None], bool]] = [
         ("exploitability", [_exploitability(record) for record in last], False),
-        ("its mean in the last fifth", [_last_fifth(run) for run in runs], False),
+        ("last fifth, mean", [_last_fifth(run) for run in runs], False),
         ("in range", [_in_range(record) for record in last], True),
         *((role, [_of("reward", role)(record) for record in last], False) for role in roles),
     ]
