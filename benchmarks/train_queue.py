@@ -6,7 +6,8 @@
 
 An entry of the list is a name, a game and settings, with seeds, and `held_out` games that the
 trained policy plays at the end; those in `beside` play the same ones: players, and `start`, the
-policy after its warm-up alone, whose checkpoint the run must keep. With `carry` they are lineages,
+policy after its warm-up alone, whose checkpoint the run must keep. `ROLE=PLAYER` there is the
+trained policy with another referee. With `carry` they are lineages,
 and the first and the last episodes of each are told apart. `expert` says what the warm-up imitates:
 the `games` of a `player` of `benchmarks/experts.py`, or another `module` beside it, with `referees`
 where a game has them, played beforehand on the rows that are trained on. A player in Python in
@@ -79,7 +80,8 @@ class Entry:
     held_out: int = 0
     """Games that the trained policy plays beside, from seeds that training does not know."""
     beside: tuple[str, ...] = ()
-    """Others that play these games: players, and `START`."""
+    """Others that play these games: players, `START`, and ROLE=PLAYER, a referee in the place of
+    the trained one."""
     carry: int = 1
     """Episodes of a lineage, each of which begins with the memory that the one before left."""
     expert: dict[str, Any] = field(default_factory=dict)
@@ -254,6 +256,8 @@ def held_out(run: Run) -> Result:
 
 def contestant(run: Run, who: str) -> list[str]:
     """Returns the arguments of `gamedsl eval` for one of those beside the trained policy."""
+    if "=" in who:
+        return [str(run.folder), "--referee", who]
     name = f"run:{run.folder}@0" if who == START else who
     params = [f"{key}={json.dumps(value)}" for key, value in run.entry.params.items()]
     named = run.entry.expert.get("referees", {}) if name.startswith("module:") else {}
