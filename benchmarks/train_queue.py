@@ -41,10 +41,11 @@ import yaml
 from shared import command
 
 import gamedsl
+from gamedsl.diagnostics import Problems
 from gamedsl.evaluate.intervals import share
 from gamedsl.ir.rows import holds_out
 from gamedsl.recipe.methods import table
-from gamedsl.recipe.resolve import flat_settings
+from gamedsl.recipe.resolve import flat_settings, parse_overrides, resolve
 
 HERE = Path(__file__).parent
 EXPERTS = "experts.py"
@@ -169,13 +170,14 @@ class Run:
             play_expert(self.entry.game, self.entry.expert, file, self.seed, self.entry.carry)
             settings["warm_up.expert"] = f"file:{file}"
         for flag, values in (("--set", settings), ("--param", self.entry.params)):
-            for key, value in values.items():
-                text = value if isinstance(value, str) else json.dumps(value)
-                train += [flag, f"{key}={text}"]
+            for text in assignments(values):
+                train += [flag, text]
         return train
 
     def make(self) -> Result:
-        """Train to the end, and write the result. CalledProcessError where training fails."""
+        """Train to the end, and write the result. CalledProcessError where training fails, and
+        SystemExit where the policy after the warm-up is to play, and would not be kept."""
+        require_start(self.entry)
         stamp = self.folder.with_suffix(".entry")
         if not stamp.exists() or stamp.read_text() != self.entry.fingerprint:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -191,6 +193,28 @@ class Run:
         new.write_text(written(found), encoding="utf-8")
         new.replace(self.result)
         return found
+
+
+def assignments(values: dict[str, Any]) -> list[str]:
+    """Returns settings or params as the command line takes them."""
+    return [
+        f"{key}={value if isinstance(value, str) else json.dumps(value)}"
+        for key, value in values.items()
+    ]
+
+
+def require_start(entry: Entry) -> None:
+    """SystemExit where `START` is beside, and a run will have dropped its checkpoint at the end."""
+    if START not in entry.beside:
+        return
+    ir = gamedsl.load(entry.game, params=entry.params).ir
+    recipe = resolve(ir, parse_overrides(assignments(entry.settings)), Problems())
+    saved = recipe.steps // recipe.checkpoint_every + 1
+    if saved > recipe.keep_checkpoints:
+        raise SystemExit(
+            f"{entry.name}: a run saves {saved} checkpoints and keeps {recipe.keep_checkpoints}: "
+            f"`{START}` would be lost; set keep_checkpoints, or a larger checkpoint_every"
+        )
 
 
 def module_of(expert: dict[str, Any]) -> Path:

@@ -44,6 +44,17 @@ def numbers(folder: Path) -> Any:
     return found["fingerprint"], found["hash"], found["recipe"], steps
 
 
+def test_a_start_that_would_not_be_kept_is_refused(tmp_path: Path) -> None:
+    """Before anything is trained: the last five of 41 checkpoints are kept."""
+    entry = ENTRY | {"game": "guess_in_words", "beside": ["start"], "held_out": 8}
+    ended = subprocess.run(
+        queue(tmp_path, [entry]), check=False, capture_output=True, text=True, timeout=300
+    )
+    assert ended.returncode == 1
+    assert "stag: a run saves 41 checkpoints and keeps" in ended.stderr
+    assert not (tmp_path / "runs" / "stag-0").exists()
+
+
 @pytest.mark.slow
 def test_killed_queue_resumes_to_the_same_numbers(tmp_path: Path) -> None:
     whole, cut = tmp_path / "whole", tmp_path / "cut"
