@@ -159,6 +159,12 @@ class TableLayout:
         return (NOTHING,) * count
 
 
+def _one_of(names: tuple[str, ...], text: str) -> str:
+    """Returns the help for a text that is no action, and near none."""
+    shown = ", ".join(f"`{name}`" for name in names[:6])
+    return f"write one of {shown}" + (f", or declare `{text}` as an action" if text else "")
+
+
 def _read_nested(layout: TableLayout, cells: Cells, node: Node, at: tuple[Any, ...]) -> None:
     """Reads `[[[3, 3], [0, 5]], [[5, 0], [1, 1]]]`, nested in role order, from the cells under the
     choices `at` on."""
@@ -317,7 +323,7 @@ class TextTableReader:
             piece.span,
             why="it can choose " + ", ".join(key.names[:6]),
             notes=(Note(place, "declared here" if guess else "its actions"),) if place else (),
-            help=respell(piece.span, guess),
+            help=respell(piece.span, guess, _one_of(key.names, piece.text)),
             cause=f"name {piece.text}" if piece.text else "",
         )
         return None

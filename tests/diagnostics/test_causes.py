@@ -88,6 +88,11 @@ CAUSES = {
         "  ann, bob | up   | down\n  up       | 1, 1 | 0, 0\n  down     | 0, 0 | 1, 1\n",
         "GD0414", "did you mean `dwon`?",
     ),
+    "an action that no other is near": (
+        HEAD + "actions: [up, dive]\nprotocol: simultaneous\npayoffs: |\n"
+        "  ann, bob | up   | left\n  up       | 1, 1 | 0, 0\n  left     | 0, 0 | 1, 1\n",
+        "GD0414", "write one of `up`, `dive`, or declare `left` as an action",
+    ),
     "a count of a comparison": (
         HEAD + TURN + "payoffs: count(move == up)\n",
         "GD0305", "to count those that are equal, write `count(move, up)`",
