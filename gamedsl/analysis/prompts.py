@@ -10,7 +10,6 @@ from gamedsl.analysis.history_sample import HistorySample
 from gamedsl.analysis.proof import Proof
 from gamedsl.diagnostics import Problems
 from gamedsl.diagnostics.fixes import Fix
-from gamedsl.diagnostics.spans import Span
 from gamedsl.engine.random_plays import Past, pasts
 from gamedsl.frontend.source.edits import append_words
 from gamedsl.ir.evaluate import EvaluationError
@@ -36,8 +35,6 @@ def prompts_render(ir: GameIR, problems: Problems, budget: RenderingBudget | Non
     if not (ir.templates or ir.view) or problems.errors or book is None:
         return
     prompter = Prompter(ir, budget=RenderingBudget() if budget is None else budget)
-    incomplete: set[Span] = set()
-    """Where templates are of which it was said already that they lack a label."""
     for step in ir.steps:
         for past in pasts(ir, step):
             try:
@@ -47,7 +44,7 @@ def prompts_render(ir: GameIR, problems: Problems, budget: RenderingBudget | Non
             except EvaluationError as error:
                 _undefined(past.seat, step, error, problems)
             else:
-                _check_options_listed(ir, past, step, book, parts, problems, incomplete)
+                _check_options_listed(ir, past, step, book, parts, problems)
 
 
 def check_prompts_render(sample: HistorySample, problems: Problems) -> Iterator[Proof]:
@@ -111,16 +108,15 @@ def _check_options_listed(
     book: LabelBook,
     parts: tuple[Part, ...],
     problems: Problems,
-    incomplete: set[Span],
 ) -> None:
     template = template_for(ir, "ask", step.id, step.variable)
-    if template is None or step.said is not None or template.span in incomplete:
+    if template is None or step.said is not None:
         return
     told = (p for p in parts if p.template is not None or p.slot not in ("rules", "form", "who"))
     text = "\n".join(part.text for part in told)
     hidden = [name for name in past.legal if not _contains_word(text, book.label(name))]
-    if hidden:
-        incomplete.add(template.span)
+    said = any(one.code == "GD0519" and one.span == template.span for one in problems.found)
+    if hidden and not said:
         problems.add(
             "GD0519", f"the prompt does not say how to answer `{hidden[0]}`", template.span,
             why=f"the label of {', '.join(f'`{name}`' for name in hidden[:4])} is not shown",

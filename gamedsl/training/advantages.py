@@ -180,12 +180,7 @@ class Advantages:
             case "global":
                 return None, None
             case "information_set" if self._written:
-                return _prompt(sample), (
-                    sample.role,
-                    sample.step,
-                    sample.occurrence,
-                    sample.attempt,
-                )
+                return _prompt(sample), compared("turn", one, sample)[1:]  # of all groups
             case "information_set":
                 return sample.query, sample.query
             case "mean" | "leave_one_out" | "running" | "critic" | "none":
@@ -202,8 +197,8 @@ class Advantages:
                 cell = compared(self._recipe.compare, one, sample)
                 return cell, compared("role", one, sample) if self._written else cell
             case "batch":
-                cell = None if self._written else sample.role
-                return ("batch", cell), ("batch", cell)
+                role = None if self._written else sample.role
+                return ("batch", role), ("batch", role)
 
 
 def overlong(plan: Overlong, sample: Sample) -> Fraction:

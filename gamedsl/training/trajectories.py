@@ -180,9 +180,9 @@ _COMPARED: dict[str, Callable[[Sample], tuple[Hashable, ...]]] = {
 }
 
 
-def compared(by: str, one: Trajectory, sample: Sample) -> Hashable:
-    """Returns the key of the samples that a sample is compared with, `by` turn, role or team. A
-    referee is in no team."""
+def compared(by: str, one: Trajectory, sample: Sample) -> tuple[Hashable, ...]:
+    """Returns the key of the samples that a sample is compared with, `by` turn, role or team; its
+    group comes first. A referee is in no team."""
     alone = by == "team" and sample.seat not in one.episode.env.ir.seats
     return (one.group, *_COMPARED["role" if alone else by](sample))
 

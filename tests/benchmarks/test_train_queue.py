@@ -44,7 +44,7 @@ def numbers(folder: Path) -> Any:
     return found["fingerprint"], found["hash"], found["recipe"], steps
 
 
-def test_a_start_that_would_not_be_kept_is_refused(tmp_path: Path) -> None:
+def test_start_that_is_not_kept_is_refused(tmp_path: Path) -> None:
     """Before anything is trained: the last five of 41 checkpoints are kept."""
     entry = ENTRY | {"game": "guess_in_words", "beside": ["start"], "held_out": 8}
     ended = subprocess.run(

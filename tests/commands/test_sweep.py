@@ -144,7 +144,7 @@ def test_a_recipe_that_has_changed_is_refused(
     assert main([*command, "--seeds", "0,1"]) == 0
 
 
-def test_values_whose_folders_have_one_name_are_not_mixed(
+def test_values_of_one_folder_name_are_refused(
     game_file: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _sweep("--set", "reference=runs/a,other", "--out", "grid") == 0
@@ -152,7 +152,7 @@ def test_values_whose_folders_have_one_name_are_not_mixed(
     assert "`reference` was runs/a and is runs-a" in capsys.readouterr().err
 
 
-def test_a_run_that_fails_does_not_end_the_others(
+def test_others_go_on_where_a_run_fails(
     game_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def failing(run: sweeps.SweepRun) -> Stop | None:
@@ -181,7 +181,7 @@ def test_an_interrupted_sweep_ends(game_file: str, monkeypatch: pytest.MonkeyPat
     assert _sweep("--seeds", "0,1", "--out", "grid") == 130
 
 
-def test_a_budget_that_is_spent_at_once_is_no_failure(
+def test_budget_spent_at_once_is_no_failure(
     game_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As by an expert that is asked before the first step."""

@@ -367,7 +367,7 @@ def test_a_problem_of_what_a_param_sizes_names_the_flag() -> None:
     ]  # fmt: skip
 
 
-def test_a_row_that_is_told_as_one_text_says_how_to_tell_its_fields(tmp_path: Path) -> None:
+def test_row_told_as_one_text_has_a_help(tmp_path: Path) -> None:
     """What the help says to write makes the game right."""
     (tmp_path / "finds.jsonl").write_text('{"coins": 1, "day": "Monday"}\n', "utf-8")
     text = (

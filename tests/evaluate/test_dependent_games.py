@@ -49,7 +49,7 @@ payoffs: 1 if verdict == me else 0
 
 
 @pytest.mark.parametrize("text", [DRIVER, COINS])
-def test_an_information_set_that_recurs_is_drawn_for_afresh(text: str, tmp_path: Path) -> None:
+def test_recurring_information_set_is_drawn_afresh(text: str, tmp_path: Path) -> None:
     game = gamedsl.load(write(tmp_path, text))
     true, guess = (evaluated(game, "random", method=method) for method in ("exact", "sampled"))
     (pairing,) = true.pairings
@@ -58,7 +58,7 @@ def test_an_information_set_that_recurs_is_drawn_for_afresh(text: str, tmp_path:
         assert found.low <= wanted.value <= found.high
 
 
-def test_draws_of_a_set_that_recurs_are_common_to_all_seatings(tmp_path: Path) -> None:
+def test_recurring_draws_are_common_to_seatings(tmp_path: Path) -> None:
     game = gamedsl.load(write(tmp_path, COINS))
     found = evaluated(game, "a=random", "b=random", method="sampled", games=100)
     one, other = found.games["a", "b"], found.games["b", "a"]
@@ -91,7 +91,7 @@ def games_of(results_G: np.ndarray, carry: int = 1) -> Games:
 @pytest.mark.parametrize("p", [0.1, 0.5])
 @pytest.mark.parametrize("alike", [1.0, 0.6])
 @pytest.mark.parametrize(("seeds", "seatings", "carry"), [(500, 2, 1), (200, 1, 5), (100, 2, 3)])
-def test_intervals_of_games_won_cover_where_games_are_alike(
+def test_intervals_cover_where_games_are_alike(
     p: float, alike: float, seeds: int, seatings: int, carry: int
 ) -> None:
     """A game has the result of its seed, or lineage, with probability `alike`."""

@@ -331,7 +331,7 @@ turns:
 
 
 @pytest.mark.parametrize("signal", [False, True])
-def test_what_was_paid_before_a_turn_is_no_signal(compiled, signal: bool) -> None:
+def test_pay_before_a_turn_is_no_signal(compiled, signal: bool) -> None:
     """Returns to go are 2, and then 1: a turn is compared with the same turn of other games."""
     game = compiled(ROUNDS.replace("else 1", "else 0") if signal else ROUNDS)
     given = {"games": 64, "group_size": 8, "group_by": "seed", "dynamic_sampling": 1}

@@ -147,7 +147,7 @@ def test_what_untrained_roles_earn_is_no_baseline(compiled, setting: dict[str, s
     assert sums == pytest.approx([0.0, 0.0], abs=1e-9)
 
 
-def test_weights_that_diverge_between_steps_are_said(compiled, tmp_path: Path) -> None:
+def test_weights_that_diverge_are_said(compiled, tmp_path: Path) -> None:
     """The step's own loss was a number; it is play by the new weights that meets what is none."""
     recipe = recipe_of(compiled(DILEMMA), model="words", steps=9, weight_decay=1e6, lr=1e6)
     with pytest.raises(TrainError, match="training diverged: the policy's scores are no numbers"):
