@@ -161,11 +161,18 @@ def probabilities(step: Result) -> Iterator[tuple[str, dict[str, float]]]:
         yield key, place["probs"]
 
 
+def rarest_choice(_: Result, steps: Iterable[Result]) -> Iterator[float]:
+    """The least probability of a choice, over the steps whose policies are kept."""
+    kept = (probs for step in steps if "policy" in step for _, probs in probabilities(step))
+    yield min(min(probs.values()) for probs in kept)
+
+
 DERIVED: dict[str, Callable[[Result, Iterable[Result]], Iterator[float]]] = {
     "outside_ranges": outside,
     "farthest_from_ranges": farthest,
     "mean_exploitability": mean_exploitability,
     "mean_reward": mean_reward,
+    "rarest_choice": rarest_choice,
     "settled_at_step": settled,
     "as_predicted": foretold,
     "surely_added": surely_added,
