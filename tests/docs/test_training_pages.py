@@ -29,8 +29,8 @@ FRAGMENTS = [
 ]
 
 
-def test_six_pages_and_an_index() -> None:
-    assert len(PAGES) == 7
+def test_seven_pages_and_an_index() -> None:
+    assert len(PAGES) == 8
     listed = set(re.findall(r"^- \[[^\]]+\]\((\w+)\.md\)", PAGES["index"], re.MULTILINE))
     assert listed == PAGES.keys() - {"index"}
 

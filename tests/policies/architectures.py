@@ -68,17 +68,26 @@ TABLE = {
 }  # fmt: skip
 
 
-def write(name: str, folder: Path) -> Path:
-    """Writes the model of a row of the table into a folder, which it returns."""
+def write(
+    name: str, folder: Path, *, longest: int = 2048, chat_template: str | None = None,
+    terse: bool = False,
+) -> Path:  # fmt: skip
+    """Writes the model of a row of the table into a folder, which it returns. longest: the most
+    tokens that it reads. terse: a control character ends a reply, so that many end in time."""
     row = TABLE[name]
     _, tokenizer = random_models.build_tiny()
+    tokenizer.chat_template = chat_template or tokenizer.chat_template
     config = getattr(transformers, row.config)(
         vocab_size=len(tokenizer), hidden_size=64, intermediate_size=64, num_hidden_layers=4,
-        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=2048,
+        num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=longest,
         initializer_range=0.1, pad_token_id=0, bos_token_id=1, eos_token_id=2, **row.more,
     )  # fmt: skip
     build: Any = partial(getattr(transformers, row.kind))
     with without_progress_bars():
-        random_models.made(build, config, 0).save_pretrained(folder)
+        model = random_models.made(build, config, 0)
+        if terse:
+            ends = [i for i in range(3, len(tokenizer)) if not tokenizer.decode([i]).isprintable()]
+            model.generation_config.eos_token_id = [2, *ends]
+        model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder

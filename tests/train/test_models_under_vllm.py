@@ -92,15 +92,20 @@ class _Session:
         self._own.close()
 
 
-@pytest.fixture
-def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
-    """Two models on disk, by name; what stands in for vLLM takes its place."""
+def stand_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Has `StandIn` take the place of vLLM, which then counts as installed."""
     find = importlib.util.find_spec
     monkeypatch.setattr(
         importlib.util, "find_spec", lambda name, *more: find("json" if name == "vllm" else name)
     )
     monkeypatch.setattr(vllm, "VllmEngine", StandIn)
     monkeypatch.setattr(StandIn, "made", [], raising=False)
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Path]:
+    """Two models on disk, by name; what stands in for vLLM takes its place."""
+    stand_in(monkeypatch)
     found = {}
     for seed, name in enumerate(("one", "other")):
         model, tokenizer = random_models.build_tiny(seed)
