@@ -34,7 +34,8 @@ from gamedsl.policies.endpoint import (
 )
 from gamedsl.policies.endpoint_protocol import Answer, Constrain
 from gamedsl.policies.generation import Request
-from gamedsl.prompting.replies import CLOSE, ParseFailure
+from gamedsl.prompting.replies import ParseFailure
+from gamedsl.thought_syntax import CLOSE
 
 if TYPE_CHECKING:
     from gamedsl.policies.base import Message
@@ -160,7 +161,8 @@ class EndpointPlayer:
         think = decision.form.think
         choices = query_of(decision, "").labels if think is None or thought else ()
         room = ANSWER_TOKENS + (0 if thought else think or 0)
-        return self._request_for(one, room, thought, choices=choices, must_call=think is None)
+        thinks = think is not None and not thought
+        return self._request_for(one, room, thought, choices=choices, thinks=thinks)
 
     def _request_for(self, one: Posed, room: int, begun: str = "", **more: Any) -> Request:
         """A request of a seat's prompt, that goes on from what the model has begun to say."""

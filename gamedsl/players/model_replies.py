@@ -7,7 +7,8 @@ token samples from another distribution, if labels branch more than once.)
 
 A thought before the answer is generated token by token, after a tag that opens it; the options are
 then scored given the thought. An unclosed thought follows the game's `at_limit`. Open decisions are
-generated. With `free` everything is generated and parsed, thoughts and answers too.
+generated. With `free` everything is generated and parsed, thoughts and answers too; a thought that
+the chat template opens is gone on with.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 from gamedsl.ir.replies import LABEL, Form
 from gamedsl.policies.base import Message, Query
 from gamedsl.policies.generation import Finish, Generated, Request, Writing
-from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, label_in
+from gamedsl.prompting.replies import ParseFailure, label_in
+from gamedsl.thought_syntax import CLOSE, OPEN
 
 if TYPE_CHECKING:
     import torch
@@ -162,6 +164,8 @@ class _Service:
         self.writing -= 1
         one = self.sent[number]
         if one.decision.said is not None or self.free:
+            if one.decision.said is None and _goes_on(self.policy, one):
+                out = replace(out, text=OPENED + out.text)
             cut = out.finish == "length"
             answer = ParseFailure("truncated", out.text) if cut else out.text
             return self._go_on(self._take(self.then(one, Reply(answer, out, None))))
@@ -272,7 +276,18 @@ def _open_request(policy: Writing, one: Asked, temperature: float, *, constrain:
 def _free(policy: Writing, one: Asked, temperature: float) -> Request:
     """A closed decision whose answer is written, thought and all."""
     room = room_of(policy, one, free=True)
-    return Request(_messages(one.decision), one.adapter, room, temperature, seed=one.seed)
+    begun = _goes_on(policy, one)
+    prefix = policy.tokenizer_of(one.adapter).ids(OPENED) if begun else ()
+    return Request(
+        _messages(one.decision), one.adapter, room, temperature, seed=one.seed, prefix=prefix
+    )
+
+
+def _goes_on(policy: Writing, one: Asked) -> bool:
+    """Returns whether a reply that is written whole goes on in a thought that the chat template
+    opens: the game asks for one."""
+    think = one.decision.form.think is not None
+    return think and policy.tokenizer_of(one.adapter).opens_thoughts
 
 
 def _thought(policy: Writing, one: Asked, temperature: float) -> Request:

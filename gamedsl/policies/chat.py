@@ -21,6 +21,8 @@ import transformers
 from gamedsl.call_syntax import CALL_TAG, CallSyntax, syntax_of
 from gamedsl.policies.base import Encoded, Message, Query
 from gamedsl.policies.generation import Ids, Turn
+from gamedsl.policies.thoughts import PromptEnd, prompt_end
+from gamedsl.thought_syntax import CLOSE, OPEN
 
 _FINGERPRINTED = (
     "added_tokens",
@@ -64,7 +66,7 @@ class HFTokenizer:
         self._end = self._turn_end() or eos_ids
         """Ends an answer: what the template writes after one, as Gemma's `<end_of_turn>`, else
         `eos`."""
-        self._no_thought = self._empty_thought()
+        self._prompt_end, self._no_thought = self._end_of_prompts()
         self.call_syntax = self._call_syntax()
         """How the model writes tool calls; None where its template lists no tools."""
         self.stops: Ids = tuple(dict.fromkeys((*self._end, *eos_ids)))
@@ -79,11 +81,13 @@ class HFTokenizer:
     def render(self, messages: Sequence[Message]) -> str:
         """The prompt's text, up to where the assistant's answer begins.
 
-        Where the template has no system role, the system text opens the first user message.
+        Where the template has no system role, the system text opens the first user message. A
+        thought that the template opens is closed.
         """
         if not self.takes_system:
             messages = merge_system(messages)
-        return self._apply(messages)
+        text, end = self._apply(messages), self._prompt_end
+        return text + end.closing if end.opened and text.endswith(end.opened) else text
 
     def encode(self, query: Query) -> Encoded:
         """Ids of the prompt and of each label. After a `prefix` labels have the ids that they have
@@ -96,8 +100,9 @@ class HFTokenizer:
     def go_on(self, prompt: Ids, prefix: Ids) -> Ids:
         """Returns a prompt with the ids that the answer goes on from, such as those of a thought.
 
-        Templates of models that think may end a prompt in an empty thought, so that the model
-        answers at once (Qwen3). A thought that is begun takes its place.
+        Prompts for models that think may end in an empty thought, so that the model answers at
+        once: the template writes it (Qwen3), or opens it (DeepSeek-R1). A thought that is begun
+        takes its place.
         """
         size = len(self._no_thought)
         if prefix and size and prompt[-size:] == self._no_thought:
@@ -108,6 +113,11 @@ class HFTokenizer:
     def ends(self) -> Ids:
         """The token that ends an answer, if there is one."""
         return self._end
+
+    @property
+    def opens_thoughts(self) -> bool:
+        """Whether the template ends prompts in an opened thought."""
+        return bool(self._prompt_end.opened)
 
     def ids(self, text: str) -> Ids:
         """Ids of a text by itself; what it spells becomes no special token."""
@@ -256,14 +266,18 @@ class HFTokenizer:
             return ()
         return self._specials.first(text.partition(_SLOT)[2])
 
-    def _empty_thought(self) -> Ids:
-        """Returns the ids that end a prompt where the model is not to think, if there are any."""
+    def _end_of_prompts(self) -> tuple[PromptEnd, Ids]:
+        """Returns the thought that prompts end in, and the ids of it where it is closed."""
         asked: tuple[Message, ...] = (("user", "u"),)
         try:
             silent, thinking = self._apply(asked), self._apply(asked, think=True)
         except jinja2.TemplateError:
-            return ()
-        return self._ids(silent.removeprefix(thinking)) if silent.startswith(thinking) else ()
+            return PromptEnd(), ()
+        end = prompt_end(silent, thinking)
+        text = silent + end.closing
+        whole, head = self._ids(text), self._ids(text.removesuffix(end.thought))
+        apart = whole[: len(head)] == head
+        return end, whole[len(head) :] if apart else self._ids(end.thought)
 
     def _takes_system(self) -> bool:
         """Whether the template prints a system message (some raise, some drop it)."""
@@ -323,7 +337,8 @@ class Specials:
     A text that spells `<|im_end|>` would end its message if it were tokenised with the template
     around it. So what spells a special token in a text is marked before the template is applied,
     and the marked parts are tokenised as plain text. Always true: a special id in a prompt stands
-    for a special token that the template wrote.
+    for a special token that the template wrote, or for a tag of a thought (most tokenizers of
+    models that think have these as ordinary tokens).
     """
 
     def __init__(self, tokenizer: transformers.PreTrainedTokenizerBase) -> None:
@@ -331,7 +346,8 @@ class Specials:
         added = tokenizer.added_tokens_decoder.items()
         self._id_of = {token.content: index for index, token in added if token.special}
         longest_first = sorted(self._id_of, key=len, reverse=True)
-        self._spelled = [*longest_first, _OPEN]
+        marked = [text for text in longest_first if text not in (OPEN, CLOSE)]
+        self._spelled = [*marked, _OPEN]
         self._find = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._find_all = re.compile("|".join(map(re.escape, self._spelled)))
 

@@ -170,8 +170,9 @@ class Endpoint:
         """A reply to each request; the adapter has no say.
 
         The same request, seed included, is asked once. A server that does not say which stop string
-        ended a reply leaves it out of the text. Raises as `replies`, and ValueError for requests
-        that are given in tokens.
+        ended a reply leaves it out of the text. A thought that it gives apart from the reply is put
+        back where the request says that one comes first. Raises as `replies`, and ValueError for
+        requests that are given in tokens.
         """
         bodies = [
             {**body_of(request, self.model, self.settings.constrain), **self._template}
@@ -186,10 +187,21 @@ class Endpoint:
         for body, answer in new:
             if answer.refused is None:
                 self._cache.keep(body, answer)
-        return [
+        answers = [
             found or next(answer for body, answer in new if body == asked)
             for asked, found in zip(bodies, known, strict=True)
         ]
+        return [
+            self._whole(answer) if request.thinks else answer
+            for request, answer in zip(requests, answers, strict=True)
+        ]
+
+    def _whole(self, answer: Answer) -> Answer:
+        """Returns an answer with its thought in the text; refuses one that is then too long."""
+        whole = answer.whole()
+        if whole.refused is not None and answer.refused is None:
+            self.budget.refuse("length")
+        return whole
 
     def answers_plainly(self, asked: Sequence[Sequence[Message]]) -> list[Answer]:
         """An answer to each conversation, asked for without a seed and kept for no other. Raises
@@ -327,9 +339,9 @@ class Endpoint:
             raise EndpointError(
                 f"{self.url} refuses: {self._error_text(received)}", self._remedy(received.status)
             )
-        return self._read(received, body.get("stop", ()))
+        return self._read(received, body)
 
-    def _read(self, received: Received, stop: Sequence[str]) -> Answer | Missed:
+    def _read(self, received: Received, asked: Body) -> Answer | Missed:
         """The reply in an answer with status 200; an answer that is none is refused. Raises
         EndpointError where the server seems to be no chat endpoint."""
         try:
@@ -337,12 +349,14 @@ class Endpoint:
             self.budget.use(used_in(data))
             if isinstance(data, dict) and "choices" not in data and data.get("error"):
                 return Missed(self._secrets.quote(f"an error: {data['error']}"))
-            answer = read_answer(data, stop)
+            goes_on = bool(asked.get("continue_final_message"))
+            answer = read_answer(data, asked.get("stop", ()), goes_on=goes_on)
         except AnswerRefused as error:
             refused = error
         else:
             self._has_answered = True
-            return replace(answer, text=self._secrets.strike(answer.text))
+            strike = self._secrets.strike
+            return replace(answer, text=strike(answer.text), thought=strike(answer.thought))
         if refused.why not in ANOTHER_FORM:
             self._has_answered = True
         if not self._has_answered:

@@ -7,7 +7,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -15,6 +15,7 @@ from gamedsl.call_syntax import TAGGED
 from gamedsl.policies.base import Message
 from gamedsl.policies.generation import Finish, Generated, Request
 from gamedsl.storage.cache import CacheRefused, own_folder, read_entry, write_entry
+from gamedsl.thought_syntax import CLOSE, thought_in, with_thought
 
 Body = dict[str, Any]
 Constrain = Literal["response_format", "structured_outputs", "guided"]
@@ -65,13 +66,22 @@ class AnswerRefused(ValueError):
 
 @dataclass(frozen=True)
 class Answer:
-    """The text of a reply, how it ended, and how many tokens the server says it has. Where the
-    server's answer is no reply, `refused` says why, and there is no text."""
+    """The text of a reply, how it ended, and how many tokens the server says it has, those of a
+    thought included. Where the server's answer is no reply, `refused` says why, and there is no
+    text. `thought` is one that the server gives apart from the text."""
 
     text: str
     finish: Finish
     tokens: int = 0
     refused: str | None = None
+    thought: str = ""
+
+    def whole(self) -> Answer:
+        """Returns the same with the thought in the text. One that is then too long is refused."""
+        text = with_thought(self.thought, self.text)
+        if len(text) > LONGEST_TEXT:
+            return replace(self, text="", thought="", refused=REFUSALS["length"])
+        return replace(self, text=text, thought="")
 
 
 def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
@@ -92,7 +102,7 @@ def body_of(request: Request, model: str, constrain: Constrain | None) -> Body:
     if request.stop:
         body["stop"] = list(request.stop)
     if tools is not None:
-        choice = "required" if request.must_call else "auto"
+        choice = "auto" if request.thinks else "required"
         return {**body, "tools": tools, "tool_choice": choice, "parallel_tool_calls": False}
     return {**body, **_constraint(request, constrain)}
 
@@ -131,9 +141,13 @@ def _constraint(request: Request, constrain: Constrain | None) -> Body:
     return {}
 
 
-def read_answer(data: Any, stop: Sequence[str] = ()) -> Answer:
+def read_answer(data: Any, stop: Sequence[str] = (), *, goes_on: bool = False) -> Answer:
     """Returns the reply in an answer, as JSON data. A stop string is put back where the server says
-    which of them it was; calls of tools follow the text, in tags. Raises AnswerRefused."""
+    which of them it was; calls of tools follow the text, in tags. Raises AnswerRefused.
+
+    A thought that stands apart is cut at `LONGEST_TEXT`. In a reply that goes on from what the
+    model had begun to say (`goes_on`), who asks knows what is a thought: there it is text.
+    """
     choices = data.get("choices") if isinstance(data, dict) else None
     if not isinstance(choices, list):
         raise AnswerRefused("form")
@@ -144,18 +158,24 @@ def read_answer(data: Any, stop: Sequence[str] = ()) -> Answer:
     if not isinstance(message, dict):
         raise AnswerRefused("form")
     text, calls = message.get("content"), message.get("tool_calls")
-    if calls:
-        text = "" if text is None else text
+    thought = thought_in(message)
+    if text is None and (calls or thought):
+        text = ""
     if not isinstance(text, str):
         raise AnswerRefused("content")
     if calls:
         text = "\n".join((*([text] if text else []), *_called(calls)))
+    if goes_on and thought:
+        text, thought = f"{thought}{CLOSE}{text}" if text else thought, ""
     if choice.get("stop_reason") in stop and not text.endswith(choice["stop_reason"]):
         text += choice["stop_reason"]
     if len(text) > LONGEST_TEXT:
         raise AnswerRefused("length")
     cut = choice.get("finish_reason") == "length"
-    return Answer(text, "length" if cut else "stop", used_in(data, "completion_tokens"))
+    return Answer(
+        text, "length" if cut else "stop", used_in(data, "completion_tokens"),
+        thought=thought[:LONGEST_TEXT],
+    )  # fmt: skip
 
 
 def _called(calls: Any) -> list[str]:
@@ -221,16 +241,17 @@ class ReplyCache:
         key = _key(body)
         self._keep(key, answer)
         if self._folder is not None:
-            told = [answer.text, answer.finish, answer.tokens]
+            told = [answer.text, answer.finish, answer.tokens, answer.thought]
             write_entry(self._folder / _digest(key), json.dumps(told).encode())
 
     def _stored(self, key: str) -> Answer | None:
-        """Returns the answer on disk, if there is one."""
+        """Returns the answer on disk, if there is one. Entries without a place for a thought are
+        passed over: theirs may have been lost."""
         content = None if self._folder is None else read_entry(self._folder / _digest(key))
         if content is None:
             return None
-        text, finish, tokens = json.loads(content)
-        return Answer(text, finish, tokens)
+        text, finish, tokens, *thought = json.loads(content)
+        return Answer(text, finish, tokens, thought=thought[0]) if thought else None
 
     def _keep(self, key: str, answer: Answer) -> None:
         self._answers[key] = answer

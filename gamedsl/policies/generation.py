@@ -17,6 +17,7 @@ from gamedsl.policies.base import Policy, Role, TokenCounter
 if TYPE_CHECKING:
     import torch
 
+    from gamedsl.call_syntax import CallSyntax
     from gamedsl.policies.chat import Conversation
 
 Ids = tuple[int, ...]
@@ -46,9 +47,10 @@ class Request:
     choices: tuple[str, ...] = ()
     """Texts one of which the reply must be; labels as those of a `Query`."""
     seed: int = 0
-    must_call: bool = True
-    """Of a chat that begins with a list of tools: whether a reply is a call and nothing else, where
-    an endpoint can see to it."""
+    thinks: bool = False
+    """Whether the reply begins with a thought. An endpoint puts back one that its server gives
+    apart; without a thought, it has a chat that begins with a list of tools answered by a call and
+    nothing else."""
     prefix: Ids = ()
     """Ids that the reply goes on from, such as those of a thought that was closed; they count as
     part of the prompt. With `choices` or `schema`, these constrain what comes after."""
@@ -255,6 +257,16 @@ class Tokenizer(TokenCounter, Protocol):
     @property
     def ends(self) -> Ids:
         """The token that ends an answer, if there is one."""
+        ...
+
+    @property
+    def opens_thoughts(self) -> bool:
+        """Whether the template ends prompts in an opened thought."""
+        ...
+
+    @property
+    def call_syntax(self) -> CallSyntax | None:
+        """How the model writes tool calls; None where its template lists no tools."""
         ...
 
 

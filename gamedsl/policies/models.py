@@ -25,6 +25,7 @@ from gamedsl.policies.network import layers_of
 from gamedsl.policies.process_memory import give_back_freed_memory
 from gamedsl.policies.progress_bars import without_progress_bars
 from gamedsl.policies.quantised import Quantize, quantise
+from gamedsl.policies.thoughts import check_thoughts
 from gamedsl.storage.reader import expanded
 
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
@@ -72,8 +73,9 @@ def load(
     the decoder are quantised on the device as it is filled, so it never holds them in full.
 
     Code that comes with a model is never run: a game's `train:` may name any folder or hub id.
-    Raises ModelError when the model cannot be found, fetched, read, or has no chat template, and
-    ImportError where weights are to be quantised without bitsandbytes.
+    Raises ModelError when the model cannot be found, fetched, read, has no chat template or one
+    whose prompts end where no answer begins (`check_thoughts`), and ImportError where weights are
+    to be quantised without bitsandbytes.
     """
     auto: Any = transformers.AutoModelForCausalLM
     model: Any
@@ -91,6 +93,8 @@ def load(
                 config = transformers.AutoConfig.from_pretrained(where, trust_remote_code=False)
                 _check_kernels(name, config)
                 _check_format(name, config)
+                if tokenizer.chat_template:
+                    check_thoughts(name, tokenizer, notify)
                 model = auto.from_pretrained(
                     where, config=config, dtype=dtype, trust_remote_code=False
                 )

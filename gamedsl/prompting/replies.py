@@ -52,6 +52,7 @@ from gamedsl.prompting.tool_calls import (
     write_call,
     write_option,
 )
+from gamedsl.thought_syntax import CLOSE, OPEN
 
 REASONS: dict[str, str] = {
     "empty": "there is nothing in it",
@@ -100,10 +101,6 @@ def read_label(text: str, legal: tuple[str, ...], book: LabelBook) -> str | Pars
     if name is None:
         return ParseFailure("unknown", text)
     return name if name in legal else ParseFailure("illegal", text)
-
-
-OPEN, CLOSE = "<think>", "</think>"
-"""The tags of a thought."""
 
 
 def write_choice(

@@ -1,7 +1,9 @@
 """The cost of a run, without training: `gamedsl train --dry-run`.
 
-The prompts, tokens and parameters are exact; memory follows from formulas (`policies/cost.py`), and
-time is an estimate from one scoring pass.
+The prompts, tokens and parameters are exact; memory follows from formulas (`policies/cost.py`).
+Time is an estimate. Where options are scored it follows from one scoring pass. Where replies are
+written, games of the first step are played by the model before it is trained, and a pass over their
+replies is measured. Only games that would take too long to play are extrapolated.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from gamedsl.policies.cost import (
     measured_rate,
     memory_of,
 )
-from gamedsl.policies.generation import Generated, Writing
+from gamedsl.policies.generation import Generated, Ids, Request, Writing
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.multi_model import models_of
 from gamedsl.policies.prefix_tree import common_prefix
@@ -37,12 +39,14 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.game import Game
 from gamedsl.tables.numbers import duration
+from gamedsl.training.advantages import Advantage
 from gamedsl.training.bundles import Bundles
 from gamedsl.training.context_length import Context, check_context
 from gamedsl.training.credit import Replays
 from gamedsl.training.engine import deterministic, kv_rooms, open_policy, set_threads
 from gamedsl.training.imitation import described
 from gamedsl.training.loop import env_of, scorer_of
+from gamedsl.training.losses import TokenBatch
 from gamedsl.training.metrics import PolicyMetrics
 from gamedsl.training.optimizer import trained_parameters
 from gamedsl.training.rollout import play
@@ -64,6 +68,15 @@ _LINES = 8
 _SHOWN = 4
 _PLAYED = 64
 """Games that are played at most where replies are written, or endpoints are called."""
+
+_FEWEST = 8
+"""Games that are played at least where replies are written: side by side, a game costs less."""
+
+_GROWTH = 4
+"""Factor by which the number of played games grows until a whole step is measured."""
+
+_PATIENCE = 15.0
+"""Seconds of play above which no further, larger part of a step in words is played."""
 
 _REPLAYED = 8
 """Other choices that are played out to tell how long all take."""
@@ -206,27 +219,26 @@ def _in_words(
     threads: int,
     context: Context | None,
 ) -> tuple[list[Fact], list[list[str]]]:
-    """Returns the facts and some replies of a game in which replies are written; one group of its
-    games is played, or as many of them as tell what a step takes."""
+    """Returns the facts and some replies of a game in which replies are written."""
     env = env_of(game, recipe, policy, seating)
-    started = time.perf_counter()
-    played = min(recipe.group_size, _PLAYED)
-    group, rows = replace(recipe, games=played, group_size=played), row_sampler(game, recipe)
-    batch = play(env, Sessions(policy), group, 1, seating, rows)
-    step = (2 + _UPDATE) * (time.perf_counter() - started) * recipe.games / played
+    part = _play_words(env, recipe, seating, policy, row_sampler(game, recipe))
+    batch, played = part.batch, part.games
     said = [sample for _, sample in batch.samples]
     written = [one.written for one in said if one.written is not None]
     tokens = sum(len(reply.reply_ids) for reply in written)
-    redrawn = []
+    seconds, redrawn = part.seconds, []
     if recipe.credit in ("difference", "counterfactual"):
         more = recipe.replays * len(said)
         games = round(more * recipe.games / played)
         told = f"{games:,} games a step are played on, {recipe.replays} from each reply"
         redrawn = [("replays", told)]
-        step *= 1 + more / played / 2  # a game that branches off has half its replies before it
+        seconds *= 1 + more / played / 2  # a game that branches off has half its replies before it
     trained = sum(p.numel() for p in trained_parameters(policy, seating))
     longest = 0 if context is None else context.most
-    work = spoken(written, longest, recipe.games / played)
+    work = spoken(written, longest, recipe.games / played, first=_first_half(batch))
+    share = spoken(written, longest, 1.0).tokens / max(work.tokens, 1)
+    a_pass = _pass_seconds(policy, batch, recipe, seating) / (share or 1.0)
+    step = seconds + _passes(recipe) * a_pass
     valid = sum(one.invalid is None for one in said)
     facts = [
         *_subject(game, policy, recipe, trained),
@@ -242,7 +254,7 @@ def _in_words(
         *_memory(policy, trained, work),
         *redrawn,
         *_endpoints(recipe, seating, played / recipe.games),
-        _time(recipe, step, threads),
+        _time(recipe, step, threads, written=True),
         *_floor(policy, work, step),
     ]
     shown = []
@@ -251,6 +263,86 @@ def _in_words(
         head = f"━━ {one.seat} · {one.step}{why} ━━"
         shown.append([head, *batch.text(one).split("\n")])
     return facts, shown
+
+
+@dataclass(frozen=True)
+class _PlayedWords:
+    """The games of a step in words that were played, how many they were, and the seconds that all
+    games of the step take to play."""
+
+    batch: Batch
+    games: int
+    seconds: float
+
+
+def _play_words(
+    env: Env, recipe: Recipe, seating: SeatAssignment, policy: Writing, rows: RowSampler | None
+) -> _PlayedWords:
+    """Plays a group or `_FEWEST` of a step's games, then ever more, up to the whole step or
+    `_PLAYED` games, while that is affordable. Where the first are all, they are played twice: the
+    first time also warms up. Where endpoints are called, which costs, one group is played once."""
+    for adapter in policy.adapters:  # a model checks itself before its first reply
+        policy.generate([Request((("user", "Hello."),), adapter, max_tokens=2)])
+    called = seating.budget.in_use
+    size = min(recipe.group_size, _PLAYED)
+    most = max(size, min(recipe.games, _PLAYED) // size * size)
+    games = size if called else min(most, size * max(1, _FEWEST // size))
+    took: list[tuple[int, float]] = []
+    while True:
+        policy.forget()
+        started = time.perf_counter()
+        part = replace(recipe, games=games, group_size=size)
+        batch = play(env, Sessions(policy), part, 1, seating, rows)
+        took.append((games, time.perf_counter() - started))
+        following = min(_GROWTH * games, most)
+        again = len(took) > 1 and games == most
+        if called or again or extrapolated(took, following) > _PATIENCE:
+            return _PlayedWords(batch, games, extrapolated(took, recipe.games))
+        games = following
+
+
+def extrapolated(took: Sequence[tuple[int, float]], games: int) -> float:
+    """Returns the seconds of so many games, by what ever more games `took`. Games are written side
+    by side: one more adds what it added between the last two, at most its share of the last."""
+    last, seconds = took[-1]
+    added = seconds / last
+    if len(took) > 1 and took[-2][0] < last:
+        before, less = took[-2]
+        added = min(added, max(0.0, seconds - less) / (last - before))
+    return seconds + added * (games - last)
+
+
+def _pass_seconds(policy: Writing, batch: Batch, recipe: Recipe, seating: SeatAssignment) -> float:
+    """Measures one pass, without a gradient, over what a batch's replies train."""
+    samples = [
+        Advantage(number, one, 1, 0.0)
+        for number, one in batch.samples
+        if one.role in seating.learners
+    ]
+    trained = TokenBatch(samples, batch.queries, recipe.temperature)
+    policy.token_log_probs(trained.rows[:1])  # the first pass takes longer
+    started = time.perf_counter()
+    policy.token_log_probs(trained.rows)
+    if trained.queries:
+        policy.log_probs(trained.queries)
+    return time.perf_counter() - started
+
+
+def _passes(recipe: Recipe) -> int:
+    """Returns how many passes forward a step in words takes as long as, beside its games."""
+    inner = _UPDATE + (recipe.ratio == "sequence")
+    return recipe.inner_steps * inner + bool(recipe.kl) + bool(recipe.entropy_floor)
+
+
+def _first_half(batch: Batch) -> int:
+    """Returns how many written replies the first half of the groups has; 0 for one group."""
+    groups = sorted({one.group for one in batch.trajectories})
+    first = set(groups[: len(groups) // 2])
+    return sum(
+        sample.written is not None
+        for one in batch.trajectories if one.group in first
+        for sample in one.samples
+    )  # fmt: skip
 
 
 def _subject(game: Game, policy: Policy, recipe: Recipe, trained: int) -> list[Fact]:
@@ -269,12 +361,14 @@ def _warm_up(recipe: Recipe) -> list[Fact]:
     return [("warm-up", described(recipe))] if recipe.experts else []
 
 
-def _time(recipe: Recipe, step: float, threads: int) -> Fact:
-    """Returns how long training takes, by the seconds of a step."""
+def _time(recipe: Recipe, step: float, threads: int, *, written: bool = False) -> Fact:
+    """Returns how long training takes, by the seconds of a step. `written`: replies are, and their
+    lengths change as the model learns."""
     return (
         "time",
         f"about {step:.1f} s a step, {duration(step * recipe.steps)} in all,"
-        f" on {threads} thread{'s' if threads != 1 else ''}",
+        f" on {threads} thread{'s' if threads != 1 else ''}"
+        + (", with replies as the untrained model writes them" if written else ""),
     )
 
 
@@ -445,14 +539,22 @@ def scored(policy: Policy, queries: Sequence[Query], tokens: int, kept: bool) ->
     return Work(tokens, rows, kept=tokens if kept else 0)
 
 
-def spoken(written: Sequence[Generated], longest: int, games: float) -> Work:
-    """Returns the work of a step of so many times these replies: all are distinct, and what they
-    begin with is read once for those that share it."""
-    ids = sorted(reply.prompt_ids + reply.reply_ids for reply in written)
-    tokens = sum(len(b) - common_prefix(a, b) for a, b in zip([(), *ids], ids, strict=False))
+def spoken(written: Sequence[Generated], longest: int, games: float, first: int = 0) -> Work:
+    """Returns the work of a step that has `games` times as many games as wrote these replies. What
+    replies begin with is read once for those that share it. Games that were not played add as many
+    tokens as those after the `first` replies added to these: they share as much."""
+    ids = [reply.prompt_ids + reply.reply_ids for reply in written]
+    tokens, known = _distinct(ids), _distinct(ids[:first])
+    added = (tokens - known) / (1 - first / len(ids)) if first < len(ids) else tokens
     replied = sum(len(reply.reply_ids) for reply in written)
-    whole, drawn = round(tokens * games), round(replied * games)
+    whole, drawn = round(tokens + added * (games - 1)), round(replied * games)
     return Work(whole, drawn, read=whole, kept=min(whole, round(longest * len(written) * games)))
+
+
+def _distinct(sequences: Sequence[Ids]) -> int:
+    """Returns how many tokens sequences have, each shared beginning counted once."""
+    ids = sorted(sequences)
+    return sum(len(b) - common_prefix(a, b) for a, b in zip([(), *ids], ids, strict=False))
 
 
 def _memory(policy: Policy, trained: int, work: Work, spared: str = "") -> list[Fact]:

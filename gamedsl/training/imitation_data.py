@@ -54,7 +54,7 @@ from gamedsl.players.random import RandomPlayer
 from gamedsl.policies.base import Message, Policy, Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing, join_turns
 from gamedsl.prompting.events import SILENCE
-from gamedsl.prompting.replies import CLOSE, OPEN, ParseFailure, split_thought
+from gamedsl.prompting.replies import ParseFailure, split_thought
 from gamedsl.prompting.tool_calls import is_bare_call
 from gamedsl.recipe.table import Recipe, WarmUp, file_of
 from gamedsl.runtime.replay import Replay, replay
@@ -63,6 +63,7 @@ from gamedsl.runtime.transcripts import (
     RecordedReplies,
     Transcript,
 )
+from gamedsl.thought_syntax import CLOSE, OPEN
 from gamedsl.training.bundles import Bundle, Chance
 from gamedsl.training.chat_data import is_chats, read_chats
 from gamedsl.training.errors import TrainError
@@ -638,13 +639,15 @@ class ChatDataset:
         if isinstance(split, ParseFailure) or split[0] is None:
             self.unsaid += 1
             return
+        text = (said.text or "").lstrip()
         if self.free:
-            turns.append(_turn(self.policy, query, said.text or ""))
+            whole = text if text.startswith(OPEN) else OPENED + text
+            turns.append(_turn(self.policy, query, whole))
             return
         tokenizer = self.policy.tokenizer_of(query.adapter)
         opened = tokenizer.ids(OPENED)
         prompt = self.policy.encode(replace(query, prefix=opened)).prompt
-        text = (said.text or "").lstrip().removeprefix(OPEN).removeprefix("\n").partition(CLOSE)[0]
+        text = text.removeprefix(OPEN).removeprefix("\n").partition(CLOSE)[0]
         ids = tokenizer.ids(text + CLOSE)
         turns.append(Generated(prompt, ids, (), text + CLOSE, "stop"))
         after = replace(query, prefix=opened + ids + tokenizer.ids("\n"))
@@ -660,11 +663,12 @@ class ChatDataset:
         if size > longest:
             raise TooLong(size, longest)
         self.games += 1
-        turns = [
-            _turn(self.policy, Query(tuple(messages[:at]), (text,), adapter), text)
-            for at, (role, text) in enumerate(messages)
-            if role == "assistant" and text
-        ]
+        said = [at for at, (role, text) in enumerate(messages) if role == "assistant" and text]
+        turns = []
+        for at in said:
+            text = messages[at][1]
+            query = Query(tuple(messages[:at]), (text,), adapter)
+            turns.append(_turn(self.policy, query, text, begins=not self.free))
         rows, _ = join_turns(adapter, turns)
         size = max(len(row.ids) for row in rows)
         if size > longest:
@@ -722,7 +726,8 @@ def _add_chats(
     TrainError for one that names none of the adapters that learn from it, where these are
     several."""
     trained, counts = sorted(adapters), {True: 0, False: 0}
-    for place, adapter, messages in read_chats(path):
+    for chat in read_chats(path):
+        place, adapter = chat.place, chat.adapter
         if adapter is None and len(trained) == 1:
             adapter = trained[0]
         if adapter not in trained:
@@ -731,10 +736,18 @@ def _add_chats(
                 f"{place} {named}, and those that learn are {', '.join(trained)}",
                 'give each line an "adapter", or train with `adapters: shared`',
             )
-        held_out = int(_hash(messages)[:8], 16) / 16**8 < plan.held_out
+        syntax = learned.policy.tokenizer_of(adapter).call_syntax
+        if chat.tools is not None and syntax is None:
+            raise TrainError(
+                f"{place} has `tools`, and the model's chat template lists none in a form that is"
+                " known",
+                "take a model whose template lists tools, such as Qwen3, or drop `tools` and say in"
+                " the system's message which there are",
+            )
+        held_out = int(_hash(chat.messages(None))[:8], 16) / 16**8 < plan.held_out
         counts[held_out] += 1
         try:
-            (kept if held_out else learned).add_chat(adapter, messages)
+            (kept if held_out else learned).add_chat(adapter, chat.messages(syntax))
         except TooLong as error:
             raise TrainError(f"{place}: {error}", "leave it out, or shorten it") from error
         except TemplateError as error:
@@ -822,9 +835,17 @@ def _spelled(said: ValidReply) -> str:
     return said.decision.write(said.name) if is_call or not said.text else said.text
 
 
-def _turn(policy: Writing, query: Query, text: str) -> Generated:
+def _turn(policy: Writing, query: Query, text: str, *, begins: bool = False) -> Generated:
     """Returns a reply as if it had been drawn: the tokens of the prompt, and its own with the
-    end."""
-    encoded = policy.encode(replace(query, labels=(text,)))
-    ends = policy.tokenizer_of(query.adapter).ends
-    return Generated(encoded.prompt, encoded.labels[0] + ends, (), text, "stop")
+    end. The opening tag of its thought belongs to the prompt where the chat template opens it;
+    with `begins` also where the thought takes the place of an empty one, as before a choice."""
+    tokenizer, own, prefix = policy.tokenizer_of(query.adapter), text, query.prefix
+    if text.lstrip().startswith(OPEN):
+        opened = tokenizer.ids(OPENED)
+        begun = policy.encode(replace(query, prefix=opened)).prompt
+        replaces = begun != policy.encode(query).prompt + opened
+        if tokenizer.opens_thoughts or (begins and replaces):
+            own = text.lstrip().removeprefix(OPEN).removeprefix("\n")
+            prefix = opened
+    encoded = policy.encode(replace(query, labels=(own,), prefix=prefix))
+    return Generated(encoded.prompt, encoded.labels[0] + tokenizer.ends, (), text, "stop")

@@ -24,7 +24,7 @@ LAYER_OF = {part: layer for layer, parts in enumerate(LAYERS) for part in parts}
 
 NARROWER = {
     "calls": {"extras", "storage"},
-    "policies": {"call_syntax", "collector", "errors", "extras", "storage"},
+    "policies": {"call_syntax", "collector", "errors", "extras", "storage", "thought_syntax"},
     "players": {
         "call_syntax",
         "runtime",

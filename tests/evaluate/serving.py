@@ -34,6 +34,8 @@ class Reply:
     """What else is said of the choice."""
     calls: Any = None
     """The `tool_calls` of the message."""
+    message: Body = field(default_factory=dict)
+    """What else is in the message, such as a thought that is given apart."""
 
 
 @dataclass
@@ -65,7 +67,7 @@ def serving(answer: Callable[[int, Body], Reply]) -> Iterator[Served]:
             time.sleep(reply.wait)
             with lock:
                 under_way[0] -= 1
-            message: Body = {"role": "assistant", "content": reply.content}
+            message: Body = {"role": "assistant", "content": reply.content, **reply.message}
             if reply.calls is not None:
                 message["tool_calls"] = reply.calls
             choice = {"index": 0, "message": message, "finish_reason": reply.finish, **reply.more}

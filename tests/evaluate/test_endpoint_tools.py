@@ -166,3 +166,7 @@ def test_who_thinks_may_write_before_a_call(tmp_path: Any) -> None:
     assert body["tool_choice"] == "auto"
     assert episode.parse(decision, answered.reply) == "tan"
     assert answered.text.startswith("<think>tan</think>\n<tool_call>")
+    apart = Reply(None, calls=[call("tan", "{}")], message={"reasoning_content": "tan"})
+    answered, _, decision = asked(episode, lambda number, body: apart)
+    assert episode.parse(decision, answered.reply) == "tan"
+    assert answered.text.startswith("<think>\ntan\n</think>\n<tool_call>")

@@ -160,6 +160,7 @@ def _body(random: Random) -> bytes:
         lambda: good[:-1] + f', "usage": {{"total_tokens": {odd}, "completion_tokens": {odd}}}}}',
         lambda: good[:-1] + f', "usage": {odd}}}',
         lambda: good.replace('"stop"', odd),
+        lambda: good.replace('"role"', f'"reasoning_content": {odd}, "role"'),
         lambda: good.replace('"index": 0', f'"stop_reason": {odd}'),
         lambda: good.replace('"index": 0', f'"message": {odd}'),
         lambda: good.replace("[{", "[" + "{}," * random.randrange(4) + "{"),

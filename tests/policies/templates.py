@@ -2,6 +2,8 @@
 
 `CHATML` writes a system text of its own where there is none (SmolLM2), `THINKING` strips the
 thoughts of turns before the last question and opens an empty thought where none is wanted (Qwen3),
+`OPENED` strips them too and ends each prompt in an opened thought (DeepSeek-R1), `BRACKETS` does so
+with other tags (Magistral's), `CHANNELS` has replies in a channel (gpt-oss),
 `HEADERS` begins with a token of its own and trims texts (Llama 3), `TURNS` ends a turn with a token
 that is not `eos` and has no system text (Gemma). `CALLING` lists tools and has calls in tags
 (Qwen), `BARE_CALLS` has calls with `parameters` and without tags (Llama 3.1).
@@ -34,6 +36,21 @@ THINKING = (
     "{% endif %}"
 )
 EMPTY_THOUGHT = "{% set thoughts = true %}" + THINKING
+OPENED = (
+    "{% for m in messages %}{% set text = m['content'] %}"
+    "{% if m['role'] == 'assistant' %}{% set text = text.split('</think>')[-1] %}{% endif %}"
+    "<|im_start|>{{ m['role'] }}\n{{ text }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
+)
+BRACKETS = OPENED.replace("</think>", "[/THINK]").replace("<think>\n", "[THINK]")
+CHANNELS = (
+    "{% for m in messages %}<|im_start|>{{ m['role'] }}"
+    "{% if m['role'] == 'assistant' %}<|channel|>final{% endif %}"
+    "<|message|>{{ m['content'] }}<|im_end|>"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant{% endif %}"
+)
 HEADERS = (
     "<|begin|>{% for m in messages %}"
     "<|head|>{{ m['role'] }}<|body|>\n\n{{ m['content'] | trim }}<|im_end|>"

@@ -45,6 +45,7 @@ def _game(name: str, folder: Path) -> Game:
     ("model", "name"),
     [
         ("tiny", "guess_in_words"), ("tiny", "thinking"), ("tiny", "stag_hunt"),
+        pytest.param("smollm2-135m", "guess_in_words", marks=pytest.mark.slow),
         pytest.param("smollm2-135m", "kuhn_poker_thinking", marks=pytest.mark.slow),
     ],
 )  # fmt: skip

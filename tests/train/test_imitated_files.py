@@ -250,6 +250,13 @@ ASKS, SAYS = {"role": "user", "content": "x"}, {"role": "assistant", "content": 
     ("line", "message"),
     [
         (chat(SAYS), "begins with the assistant"),
+        (chat({"role": "tool", "content": "3"}, SAYS), "begins with a tool"),
+        (chat(ASKS, SAYS | {"reasoning_content": 3}), "whose `reasoning_content` is no text"),
+        (chat(ASKS, {"role": "assistant", "reasoning": "hm"}), "that no words and no call follow"),
+        (chat(ASKS, SAYS, tools=[3]), "`tools` that are no list of tools"),
+        (chat(ASKS, SAYS, tools="add"), "`tools` that are no list of tools"),
+        (chat(ASKS, SAYS, tools=[{"function": {"name": 3}}]), "`tools` that are no list of tools"),
+        (chat(ASKS, SAYS, tools=[{"name": "add"}]), "`tools`, and the model's chat template"),
         (chat(ASKS, {"role": "assistant", "content": ""}), "no words of the assistant"),
         (chat(ASKS, {"role": "assistant", "content": 0}), "content is no text"),
         (chat(ASKS, {"role": "assistant", "content": []}), "content is no text"),
@@ -284,10 +291,10 @@ def test_folders_add_no_arguments_to_calls(tmp_path: Path) -> None:
     first = {"function": {"name": "add", "arguments": {"a": 1, "b": 2}}}
     rows = [chat(ASKS | {"tool_calls": []}, SAYS | {"tool_calls": [one]}) for one in (first, other)]
     datasets.Dataset.from_list(rows).save_to_disk(str(tmp_path / "rows"))
-    said = [one.messages[1][1] for one in read_chats(tmp_path / "rows")]
+    said = [one.messages(None)[1][1] for one in read_chats(tmp_path / "rows")]
     assert said == [
-        'y<tool_call>{"name":"add","arguments":{"a":1,"b":2}}</tool_call>',
-        'y<tool_call>{"name":"say","arguments":{"words":"hi"}}</tool_call>',
+        'y\n<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>',
+        'y\n<tool_call>{"name": "say", "arguments": {"words": "hi"}}</tool_call>',
     ]
     (tmp_path / "rows" / "state.json").write_text("[]", encoding="utf-8")
     with pytest.raises(TrainError, match="cannot be read as a data set"):

@@ -15,10 +15,10 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing
-from gamedsl.prompting.replies import CLOSE, OPEN
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
+from gamedsl.thought_syntax import CLOSE, OPEN
 from gamedsl.training.advantages import Advantage
 from gamedsl.training.errors import TrainError
 from gamedsl.training.loop import train

@@ -16,15 +16,16 @@ import pytest
 from gamedsl.ir.replies import Form
 from gamedsl.policies import random_models
 from gamedsl.policies.generation import Generated, Request, Then, Writing
-from gamedsl.prompting.replies import CLOSE, OPEN, write_choice
+from gamedsl.prompting.replies import write_choice
 from gamedsl.runtime import Game
+from gamedsl.thought_syntax import CLOSE, OPEN
 from gamedsl.training.advantages import Advantage
 from gamedsl.training.losses import TokenBatch
 from gamedsl.training.rollout import play
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions
 from gamedsl.training.trajectories import Batch, Trajectory
-from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, THINKING
+from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, OPENED, THINKING
 from tests.train.in_words import opened, recipe_of
 
 TALK = """
@@ -44,8 +45,8 @@ train: {adapters: per_role}
 """
 
 
-@pytest.fixture(params=[CHATML, THINKING, EMPTY_THOUGHT, HEADERS],
-                ids=["chatml", "thinking", "empty-thought", "headers"])  # fmt: skip
+@pytest.fixture(params=[CHATML, THINKING, EMPTY_THOUGHT, OPENED, HEADERS],
+                ids=["chatml", "thinking", "empty-thought", "opened", "headers"])  # fmt: skip
 def template(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """`tiny` has this chat template, and the special tokens that it needs."""
     plain = random_models._tiny_tokenizer
@@ -72,17 +73,18 @@ def hold(policy: Writing, form: Form) -> None:
 
     def put(request: Request, begun: Generated) -> Generated:
         text = text_for(request, next(number))
-        ids = tokenizer.ids(text) + (() if request.prefix else tokenizer.ends)
+        ids = tokenizer.ids(text) + (() if request.stop else tokenizer.ends)
         return Generated(begun.prompt_ids, ids, (0.0,) * len(ids), text, "stop")
 
     def text_for(request: Request, n: int) -> str:
         role, asked = request.adapter, request.messages[-1][1]
         thought = f"A thought of {role}, number {n}."
-        if request.prefix:
+        if request.stop:
             return f"{thought}\n{CLOSE}"
         if "Options" in asked:
             option = "news" if role == "asker" else "calm"
-            return write_choice(option, form, thought if form.think else None)
+            whole = write_choice(option, form, thought if form.think else None)
+            return whole.removeprefix(f"{OPEN}\n") if request.prefix else whole
         if role == "teller":
             return f"A tale of {role}, number {n}."
         return f'{{"worth": {n % 9 + 1}, "by": "of {role}"}}'
@@ -146,6 +148,10 @@ def test_transcripts_are_made_again_from_trained_tokens(
         again = env.reset(trial.episode.seed)
         for one in trial.samples:
             text = "" if one.written is None else next(parts[one.seat])
+            if one.written is not None:
+                before = policy.tokenizer.text(one.written.prompt_ids)
+                assert not before.endswith(f"{OPEN}\n{OPEN}\n")
+                assert not (before.endswith(f"{OPEN}\n") and OPEN in text)
             if one.query is not None:
                 before = f"{OPEN}\n{text}\n" if text else ""
                 query, action = one.scored

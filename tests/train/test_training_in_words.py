@@ -17,7 +17,6 @@ from gamedsl.prompting.replies import ParseFailure
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
-from gamedsl.training.dry_run import dry_run
 from gamedsl.training.engine import open_policy
 from gamedsl.training.loop import train
 from gamedsl.training.losses import TokenBatch
@@ -275,12 +274,3 @@ def test_recipe_with_every_setting_is_accepted(compiled: Callable[[str], Game]) 
     problems = Problems()
     assert resolve(compiled(SPEAK).ir, given, problems) == recipe
     assert not problems.found
-
-
-def test_a_dry_run_writes_a_group_of_games(compiled: Callable[[str], Game]) -> None:
-    game = compiled(SPEAK)
-    recipe = recipe_of(game, games=16, group_size=4)
-    told = dry_run(game, recipe, SeatAssignment(game.ir, recipe), print)
-    assert "16 games in groups of 4" in told
-    assert "one group           4 replies" in told
-    assert "\nnothing was trained; --verbose shows" in told

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gamedsl.call_syntax import TAGGED
+from gamedsl.policies import random_models
 from gamedsl.runtime import Game
 from gamedsl.storage.strict_json import write
 from gamedsl.training.chat_data import read_chats
 from gamedsl.training.errors import TrainError
 from gamedsl.training.imitation import warm_up
-from gamedsl.training.imitation_data import ChatDataset, chats_of
+from gamedsl.training.imitation_data import Chat, ChatDataset, chats_of
 from gamedsl.training.rollout import play
-from gamedsl.training.seats import assign_seats
+from gamedsl.training.seats import assign_seats, budget_of
 from gamedsl.training.sessions import Sessions
 from gamedsl.training.trajectories import transcripts
+from tests.evaluate.serving import Body, Reply, options_in, serving
+from tests.policies.templates import BARE_CALLS, CALLING, CHATML, EMPTY_THOUGHT, OPENED
 from tests.train import in_words
 
 THINK = """
@@ -31,13 +35,14 @@ respond: {form: tag, think: 12, at_limit: close}
 """
 
 
-def chats(game: Game, expert: str, **settings: Any) -> ChatDataset:
-    """What is learned of an expert, nothing being held out."""
+def chats(game: Game, expert: str, *, asked: Sequence[str] = (), **settings: Any) -> ChatDataset:
+    """What is learned of an expert, nothing being held out; `asked`: the endpoints that may be."""
     given = {"warm_up__expert": expert, "warm_up__held_out": 0, "warm_up__games": 8, **settings}
     recipe = in_words.recipe_of(game, **given)
     policy = in_words.opened(game, recipe)
     env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
-    return chats_of(game, env, recipe, assign_seats(game, recipe), policy)[0]
+    seating = assign_seats(game, recipe, budget_of(recipe, asked))
+    return chats_of(game, env, recipe, seating, policy)[0]
 
 
 def recorded(game: Game, path: Path) -> Path:
@@ -84,6 +89,66 @@ def test_thoughts_of_transcripts_are_learned(compiled: Callable[[str], Game], tm
     assert record["after"]["held_out_loss"] < record["before"]["held_out_loss"] / 4
 
 
+@pytest.mark.parametrize(
+    ("template", "opens"), [(OPENED, True), (CHATML, False)], ids=["opened", "chatml"]
+)
+def test_a_tag_that_the_template_opens_is_not_learned(
+    template: str, opens: bool, compiled: Callable[[str], Game], tmp_path, monkeypatch
+) -> None:
+    """In replies that are written whole, and in chats: it is in the prompt, and in it once."""
+    tokenizer = random_models._tiny_tokenizer()
+    tokenizer.chat_template = template
+    monkeypatch.setattr(random_models, "_tiny_tokenizer", lambda: tokenizer)
+    game = compiled(THINK)
+    talk = [{"role": "user", "content": "1 + 2?"}]
+    talk += [{"role": "assistant", "content": "<think>\nit is h\n</think>\n3"}]
+    file = tmp_path / "chats.jsonl"
+    file.write_text(json.dumps({"messages": talk}) + "\n", encoding="utf-8")
+    for source in (recorded(game, tmp_path / "games.jsonl"), file):
+        found = chats(game, f"file:{source}", replies="free")
+        text = found.policy.tokenizer.wrapped.decode
+        assert found.chats
+        for chat in found.chats:
+            (row,) = chat.rows
+            ((start, stop),) = row.trained
+            own = "" if opens else "<think>\n"
+            assert text(row.ids[start:stop]).startswith(f"{own}it is ")
+            tag = "<think>\n" if opens else ""
+            assert text(row.ids[:start]).endswith(f"<|im_start|>assistant\n{tag}")
+
+
+def test_thoughts_that_a_server_gives_apart_are_learned(
+    compiled: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GAMEDSL_CACHE", str(tmp_path / "cache"))
+    game = compiled(THINK)
+
+    def answer(number: int, body: Body) -> Reply:
+        content = f"<answer>{min(options_in(body))}</answer>"
+        return Reply(content, message={"reasoning_content": "it is h"})
+
+    with serving(answer) as served:
+        spec = f"endpoint:{served.url}#m"
+        found = chats(game, spec, asked=[served.url], warm_up__games=2)
+        free = chats(game, spec, asked=[served.url], warm_up__games=2, replies="free")
+    assert len(found.chats) == len(free.chats) == 2
+    for chat in found.chats:
+        assert trained(found, chat) == ["it is h\n</think>"]
+        assert len(chat.taken) == 1
+    for chat in free.chats:
+        (said,) = trained(free, chat)
+        assert said.startswith("<think>\nit is h\n</think>\n<answer>")
+
+
+def trained(found: ChatDataset, chat: Chat) -> list[str]:
+    """The texts that are trained, each without the end of its turn."""
+    tokenizer = found.policy.tokenizer_of("shared")
+    return [
+        tokenizer.text(row.ids[start:stop])
+        for row in chat.rows for start, stop in row.trained
+    ]  # fmt: skip
+
+
 def test_only_what_won_is_kept(compiled: Callable[[str], Game], tmp_path: Path) -> None:
     game = compiled(THINK)
     file = recorded(game, tmp_path / "games.jsonl")
@@ -120,21 +185,105 @@ def test_chats_are_learned_message_by_message(compiled: Callable[[str], Game], t
     file = tmp_path / "chats.jsonl"
     file.write_text(json.dumps({"messages": CHAT}) + "\n", encoding="utf-8")
     found = chats(game, f"file:{file}")
-    text, ends = found.policy.tokenizer.text, found.policy.tokenizer_of("shared").ends
-    said = [
-        text(row.ids[start : stop - len(ends)])
-        for chat in found.chats for row in chat.rows for start, stop in row.trained
-    ]  # fmt: skip
     call = '<tool_call>{"name": "add", "arguments": {"a": 1, "b": 2}}</tool_call>'
-    assert [one.replace(" ", "") for one in said] == [
-        f"Let me see. {call}".replace(" ", ""), "Itis3.",
-    ]  # fmt: skip
+    (chat,) = found.chats
+    assert trained(found, chat) == [f"Let me see. \n{call}", "It is 3."]
+
+
+TOOL = {"name": "add", "description": "Adds.", "parameters": {"type": "object", "properties": {}}}
+TOOL_CHAT = [
+    {"role": "user", "content": "1 + 2?"},
+    {"role": "assistant", "content": None, "reasoning_content": "Add them.", "tool_calls": [CALL]},
+    {"role": "tool", "content": "3", "tool_call_id": "1"},
+    {"role": "assistant", "content": "It is 3.", "reasoning_content": "Said so."},
+]
+TAGS = '<tool_call>\n{"name": "add", "arguments": {"a": 1, "b": 2}}\n</tool_call>'
+LINE = TAGS.replace("\n", "")
+BARE = '{"name": "add", "parameters": {"a": 1, "b": 2}}'
+
+
+@pytest.mark.parametrize(
+    ("template", "call", "told"),
+    [
+        (CALLING, TAGS, "<|im_start|>user\n<tool_response>\n3\n</tool_response><|im_end|>\n"),
+        (BARE_CALLS, BARE, "<|im_start|>ipython\n3<|im_end|>\n"),
+        (CHATML, LINE, "<|im_start|>user\n3<|im_end|>\n"),
+    ],
+)
+def test_thoughts_calls_and_results_of_chats(
+    template: str, call: str, told: str, compiled: Callable[[str], Game], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """What is trained is what the assistant thinks, calls and says, in the form that play has; what
+    the tool returns is read, and so is the list of tools."""
+    tokenizer = random_models._tiny_tokenizer()
+    tokenizer.chat_template = template
+    monkeypatch.setattr(random_models, "_tiny_tokenizer", lambda: tokenizer)
+    listed = {} if template == CHATML else {"tools": [TOOL]}
+    file = tmp_path / "chats.jsonl"
+    file.write_text(json.dumps({"messages": TOOL_CHAT, **listed}) + "\n", encoding="utf-8")
+    found = chats(compiled(THINK), f"file:{file}")
+    (chat,) = found.chats
+    assert trained(found, chat) == [
+        f"<think>\nAdd them.\n</think>\n{call}",
+        "<think>\nSaid so.\n</think>\nIt is 3.",
+    ]
+    (row,) = chat.rows
+    (_, before), (after, _) = row.trained
+    decode = found.policy.tokenizer_of("shared").wrapped.decode
+    assert decode(row.ids[before:after]) == f"\n{told}<|im_start|>assistant\n"
+    assert ("Adds." in decode(row.ids[: row.trained[0][0]])) == bool(listed)
+
+
+@pytest.mark.parametrize(("replies", "begun"), [("scored", True), ("free", False)])
+def test_thoughts_of_chats_stand_where_play_has_them(
+    replies: str, begun: bool, compiled: Callable[[str], Game], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """Before a choice a thought is begun in place of the empty one that prompts end in."""
+    tokenizer = random_models._tiny_tokenizer()
+    tokenizer.chat_template = EMPTY_THOUGHT
+    monkeypatch.setattr(random_models, "_tiny_tokenizer", lambda: tokenizer)
+    file = tmp_path / "chats.jsonl"
+    file.write_text(json.dumps({"messages": [TOOL_CHAT[0], TOOL_CHAT[3]]}), encoding="utf-8")
+    found = chats(compiled(THINK), f"file:{file}", replies=replies)
+    ((row,),) = (chat.rows for chat in found.chats)
+    ((start, stop),) = row.trained
+    decode = found.policy.tokenizer_of("shared").wrapped.decode
+    tag = "<think>\n"
+    end = tag if begun else f"{tag}\n</think>\n\n"
+    assert decode(row.ids[:start]).endswith(f"assistant\n{end}")
+    whole = f"{tag}Said so.\n</think>\nIt is 3."
+    assert decode(row.ids[start:stop]).startswith(whole.removeprefix(tag) if begun else whole)
+
+
+@pytest.mark.parametrize("as_text", [True, False])
+def test_tools_of_chats_are_listed_as_in_play(tmp_path: Path, as_text: bool) -> None:
+    file, function = tmp_path / "chats.jsonl", {"type": "function", "function": TOOL}
+    for one in (TOOL, function):
+        tools = json.dumps([one]) if as_text else [one]
+        file.write_text(json.dumps({"messages": TOOL_CHAT, "tools": tools}), encoding="utf-8")
+        (chat,) = read_chats(file)
+        role, listed = chat.messages(TAGGED)[0]
+        assert (role, json.loads(listed)) == ("tools", [function])
+
+
+def test_results_in_a_row_are_one_message_of_the_user(tmp_path: Path) -> None:
+    """Where the template has no place for results, and users and models take turns."""
+    file, result = tmp_path / "chats.jsonl", {"role": "tool", "content": "3"}
+    talk = [*TOOL_CHAT[:2], result, result, {"role": "user", "content": "So?"}, TOOL_CHAT[3]]
+    file.write_text(json.dumps({"messages": talk}), encoding="utf-8")
+    (chat,) = read_chats(file)
+    assert [role for role, _ in chat.messages(TAGGED)] == [one["role"] for one in talk]
+    plain = chat.messages(None)
+    assert [role for role, _ in plain] == ["user", "assistant"] * 2
+    assert plain[2] == ("user", "3\n3\nSo?")
 
 
 @pytest.mark.parametrize(
     ("line", "message"),
     [
-        ({"messages": [{"role": "tool", "content": "x"}]}, "role 'tool'"),
+        ({"messages": [{"role": "critic", "content": "x"}]}, "role 'critic'"),
         ({"messages": [{"role": "user", "content": "x"}]}, "no words of the assistant"),
         ({"messages": CHAT, "adapter": "nobody"}, "names the adapter `nobody`"),
     ],
@@ -152,5 +301,5 @@ def test_folders_of_data_sets_are_read(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     datasets.Dataset.from_list([{"messages": CHAT}] * 2).save_to_disk(str(tmp_path / "rows"))
     found = list(read_chats(tmp_path / "rows"))
-    assert [len(one.messages) for one in found] == [4, 4]
-    assert found[0].messages[3] == ("assistant", "It is 3.")
+    assert [len(one.messages(None)) for one in found] == [4, 4]
+    assert found[0].messages(None)[3] == ("assistant", "It is 3.")
