@@ -50,7 +50,7 @@ THEMES: dict[str, Theme] = {
     "cooperation": Theme("Signals and teams", (
         "lewis_signaling", "advice", "trade_comm", "running_total", "information_cascade", "jury",
         "tiny_hanabi", "small_hanabi", "small_hanabi_told", "small_hanabi_thinking",
-        "small_hanabi_tools", "hanabi", "spread", "pursuit",
+        "small_hanabi_tools", "hanabi", "hanabi_thinking", "hanabi_tools", "spread", "pursuit",
     )),
     "boards": Theme("Boards", (
         "tic_tac_toe", "connect_four", "nim", "hex", "dark_hex", "y", "go", "nine_mens_morris",

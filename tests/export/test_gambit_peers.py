@@ -29,7 +29,8 @@ QUICK = {"advice", "battle_of_the_sexes", "biased_rock_paper_scissors", "centipe
 SLOW = {"first_price_auction", "jury", "leduc_poker", "repeated_prisoners_dilemma",
         "repeated_stag_hunt", "running_total"}  # fmt: skip
 LARGER = {"bargaining", "battleship", "blackjack", "commons", "connect_four", "go",
-          "guess_the_number", "hanabi", "hex", "iterated_prisoners_dilemma", "lewis_signaling",
+          "guess_the_number", "hanabi", "hanabi_thinking", "hanabi_tools", "hex",
+          "iterated_prisoners_dilemma", "lewis_signaling",
           "liars_dice", "negotiation", "nim", "nine_mens_morris", "pursuit",
           "serial_dictatorship", "small_hanabi", "small_hanabi_thinking", "small_hanabi_told",
           "small_hanabi_tools", "spread",

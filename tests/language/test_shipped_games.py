@@ -143,6 +143,9 @@ PLAYS: list[tuple[str, str, str, list[Any]]] = [
      "red,1 red,2 blue,1 blue,2 play(0) red,3 play(0) blue,3 play(0) red,1 play(0) red,1 play(0)"
      " blue,1 play(0)", [6, 6]),
     ("small_hanabi", "", "red,1 red,2 blue,1 blue,2 play(0) red,3 play(1)", [0, 0]),
+    *(("hanabi_thinking", f"{{lives: 1, hand_size: 2, lost: {lost}}}",
+       "red,1 red,5 blue,1 blue,5 play(0) red,3 play(0) green,2 play(1)", [pay, pay])
+      for lost, pay in (("zero", 0), ("keep", 2))),
     ("spread", "{n: 2, size: 2, horizon: 1}", "0,0 1,1 0,0,0,1 stay stay",
      [Fraction(-1, 2), Fraction(-1, 2)]),
     ("spread", "{n: 2, size: 2, horizon: 1}", "0,0 1,1 0,0,0,1 right up", [-1, -1]),

@@ -4,6 +4,7 @@ played in words, by players that are written here."""
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import cache
@@ -12,6 +13,7 @@ from random import Random
 from typing import Any
 
 import pytest
+import yaml
 
 import gamedsl
 from gamedsl import Action
@@ -128,10 +130,14 @@ def thinker(decision: Decision, random: Random) -> str:
 SPEAKERS: dict[str, Speaker] = {
     "code_team": team, "support": helpdesk, "village": neighbour, "kuhn_poker_thinking": thinker,
     "kuhn_poker_tools": thinker, "small_hanabi_thinking": thinker, "small_hanabi_tools": thinker,
+    "hanabi_thinking": thinker, "hanabi_tools": thinker,
 }  # fmt: skip
 
 
-FEWER: dict[str, dict[str, Any]] = {"village": {"days": 2}}
+SHORT: dict[str, Any] = {"hand_size": 3, "lives": 1}
+FEWER: dict[str, dict[str, Any]] = {
+    "village": {"days": 2}, "hanabi_thinking": SHORT, "hanabi_tools": SHORT,
+}  # fmt: skip
 """Shorter games, where a hundred long ones take too long."""
 
 
@@ -324,13 +330,94 @@ def test_a_diary_is_for_its_owner() -> None:
     assert ends[0].information("villager_2") != ends[1].information("villager_2")
 
 
+# the full game of Hanabi
+
+
+@cache
+def env_with(params: str) -> gamedsl.Env:
+    return gamedsl.load("hanabi_thinking", params=yaml.safe_load(params)).env()
+
+
+def hanabi(names: str, params: str = "hand_size: 3") -> Episode:
+    """An episode of the full game in words, after draws and choices."""
+    episode = env_with(params).reset(chance="asked")
+    for name in names.split():
+        if episode.chance:
+            episode.draw([outcome.name for outcome in episode.chance].index(name))
+        else:
+            (decision,) = episode.decisions
+            episode.step({decision.seat: answered(decision, name)})
+    return episode
+
+
+def told(episode: Episode) -> str:
+    """The prompt of who is asked."""
+    return "\n".join(text for _, text in episode.decisions[0].messages)
+
+
+DEAL = "red,1 blue,5 red,2 blue,1 red,3 green,4"
+
+
+def test_a_hint_is_told_by_what_it_leaves() -> None:
+    first = hanabi(DEAL)
+    assert "player_2 holds: blue,1; red,3; green,4." in told(first)
+    assert "The clues leave your cards: {unknown}, {unknown}, {unknown}." in told(first)
+    hinted = told(hanabi(f"{DEAL} hint(player_2,red)"))
+    others = "{blue green white yellow}"
+    assert f"The clues leave your cards: {others}, {{red}}, {others}." in hinted
+    assert "player_1 chose hint(player_2,red).\nIt touches {1}." in hinted
+    assert "Clues: 7." in hinted
+    twice = told(hanabi(f"{DEAL} hint(player_2,red) hint(player_1,2) hint(player_2,3)"))
+    neither = "{1 2 4 5 blue green white yellow}"
+    assert f"The clues leave your cards: {neither}, {{3 red}}, {neither}." in twice
+    assert "The clues leave it: {1 3 4 5}, {1 3 4 5}, {2}." in twice
+    assert "You chose hint(player_1,2).\nIt touches {2}.\nplayer_1 chose" in twice
+    assert "hint(player_2,red)" not in twice.partition("Options")[0]
+
+
+def test_what_is_discarded_lies_on_no_pile() -> None:
+    after = told(hanabi(f"{DEAL} hint(player_2,red) discard(0) white,4 play(0) red,5"))
+    assert "Piles: red 1, yellow 0, green 0, white 0, blue 0. Lives: 3. Clues: 8." in after
+    assert "Discarded: blue,1." in after
+    assert "The clues leave your cards: {red}, {blue green white yellow}, {unknown}." in after
+    assert "player_1 chose play(0).\nIt was colour red, rank 1." in after
+
+
+def test_the_last_turns_are_counted() -> None:
+    few = "{colours: [red], copies: {1: 2, 2: 1, 3: 1, 4: 1}, hand_size: 2}"
+    deal = "red,1 red,2 red,1 red,3"
+    assert "Cards in the deck: 1." in told(hanabi(deal, few))
+    last = told(hanabi(f"{deal} play(0)", few))
+    assert "The deck is empty. Turns left with this one: 2." in last
+    assert "Turns left with this one: 1." in told(hanabi(f"{deal} play(0) play(1)", few))
+
+
+@pytest.mark.parametrize(
+    ("lost", "rule"),
+    [("zero", "but 0 after the last life."), ("keep", "also after the last life.")],
+)
+def test_rules_say_what_the_last_life_costs(lost: str, rule: str) -> None:
+    assert rule in told(hanabi(DEAL, f"{{hand_size: 3, lost: {lost}}}"))
+
+
+@pytest.mark.parametrize("players", [2, 5])
+def test_all_hands_but_the_own_are_told(players: int) -> None:
+    episode = env_of("hanabi_tools", players=players).reset(seed=1)
+    (decision,) = episode.decisions
+    others = [f"player_{n}" for n in range(2, players + 1)]
+    assert re.findall(r"^(\w+) holds: ", told(episode), re.MULTILINE) == others
+    assert f"Each holds {5 if players < 4 else 4} cards" in told(episode)
+    assert decision.seat == "player_1"
+
+
 # forms change no rules
 
 
 @pytest.mark.parametrize(
     ("variant", "plain"),
     [("kuhn_poker_thinking", "kuhn_poker"), ("kuhn_poker_tools", "kuhn_poker"),
-     ("small_hanabi_thinking", "small_hanabi"), ("small_hanabi_tools", "small_hanabi")],
+     ("small_hanabi_thinking", "small_hanabi"), ("small_hanabi_tools", "small_hanabi"),
+     ("hanabi_tools", "hanabi_thinking")],
 )  # fmt: skip
 def test_rules_stay_what_they_are(variant: str, plain: str) -> None:
     games = [game_of(name).ir for name in (variant, plain)]
