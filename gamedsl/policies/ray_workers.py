@@ -3,8 +3,12 @@
 Ray places the workers, restarts those that end, and carries what is sent. Each worker has a model
 of its own and writes a share of the replies. An adapter travels once for each change of its
 weights, through Ray's object store: the policy's own as it learns, and guests, which are snapshots
-of its past, as they join. A worker that has loaded one scores a probe, and the trainer compares: so
-a worker never writes by other weights than those that it was sent.
+of its past, as they join.
+
+A worker proves which weights it writes by. Each result carries the digests of the adapters, as the
+worker's policy holds them. A worker that has loaded an adapter also scores a probe, and the trainer
+compares the log-probabilities with its own. They must be equal but for the rounding of the model's
+number format.
 
 Requests carry their seeds, so a reply is the same whoever writes it. What a lost worker owed is
 asked of another one, and no game is lost or counted twice.
@@ -12,6 +16,8 @@ asked of another one, and no game is lost or counted twice.
 
 from __future__ import annotations
 
+import hashlib
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -30,7 +36,7 @@ from gamedsl.policies.generation import (
     all_served,
     served,
 )
-from gamedsl.policies.handed_on import WritingHandedOn
+from gamedsl.policies.handed_on import WritingHandedOn, bare
 from gamedsl.policies.placement import Placement
 
 if TYPE_CHECKING:
@@ -38,61 +44,89 @@ if TYPE_CHECKING:
 
     from gamedsl.policies.factory import PolicyOptions
 
-_PROBE: tuple[Message, ...] = (("user", "Is it day?"),)
-_LABELS = ("yes", "no way")
-TOLERANCE = 0.25
-"""Of log-probabilities of the probe: models of 16 bits round so much."""
+_SYSTEM: Message = ("system", "You play a game with others. Answer with one word.")
+_PROMPTS: tuple[tuple[Message, ...], ...] = (
+    (_SYSTEM, ("user", "It is your turn. What do you do?")),
+    (_SYSTEM, ("user", "You have 3 coins, and the other one has 5. What do you do?")),
+)
+_LABELS = ("yes", "no", "left", "right", "red", "blue", "stay", "go")
+_EXACT, _ROUNDED = 1e-3, 0.25
+"""The largest distance of two probes by the same weights: in formats of 32 bits and more, and of
+16. Between passes of other shapes SmolLM2 differs by 1e-5 in float32, and by 0.05 in bfloat16."""
 STEPS = 8
 """Steps that a worker writes before it takes new requests, at most."""
 _SESSIONS = count()
 """Numbers of sessions, by which workers tell them apart."""
 _State = dict[str, "torch.Tensor"]
-_Probes = Mapping[str, Sequence[float]]
-"""Scores of the probe, by adapter."""
+
+
+class Probe(NamedTuple):
+    """Log-probabilities of the probe by one adapter. rounding: how far they may be from those that
+    another process finds by the same weights."""
+
+    scores: tuple[float, ...]
+    rounding: float
+
+    def distance(self, other: Probe) -> float:
+        """Returns the root mean square of the differences, in nats."""
+        return math.dist(self.scores, other.scores) / math.sqrt(len(self.scores))
+
+
+Probes = Mapping[str, Probe]
+"""Probes by adapter."""
 
 
 class Written(NamedTuple):
-    """The result of a call: replies that ended, by number, and scores of the probe by the adapters
-    that were loaded for it."""
+    """The result of a call: replies that ended, by number; digests of the adapters that they were
+    written by; and probes of those that were loaded for it."""
 
     replies: list[tuple[int, Generated]]
-    probes: _Probes
+    digests: Mapping[str, str]
+    probes: Probes
 
 
 class Scored(NamedTuple):
-    """The result of a call: log pi [A] of each query, and as of `Written`."""
+    """The result of a call: log pi [A] of each query; digests and probes as of `Written`."""
 
     scores: list[torch.Tensor]
-    probes: _Probes
+    digests: Mapping[str, str]
+    probes: Probes
 
 
 class SentAdapter(NamedTuple):
-    """An adapter as workers are sent it: a version, which no other weights have; how its weights
-    are had; and of a guest, the adapter whose shape it has."""
+    """An adapter as workers are sent it: the digest of its weights; how they are had; and of a
+    guest, the adapter whose shape it has."""
 
-    version: int
+    digest: str
     weights: Callable[[], _State]
     like: str | None
 
 
 @dataclass(frozen=True)
 class Sent:
-    """The adapters that workers were sent, by name, and the trainer's scores of the probe by
-    them."""
+    """The adapters that workers were sent, and the trainer's probes by them, by name."""
 
     adapters: Mapping[str, SentAdapter]
-    probes: _Probes
+    probes: Probes
 
     def check(self, worker: int, found: Written | Scored) -> None:
         """Raises ModelError where a worker has other weights than those that it was sent."""
-        for name, scores in found.probes.items():
-            furthest = max(abs(a - b) for a, b in zip(scores, self.probes[name], strict=True))
-            if furthest > TOLERANCE:
-                raise ModelError(
-                    f"worker {worker} does not write by the adapter `{name}` that it was sent: its"
-                    f" log-probabilities of a probe are {furthest:.2g} away",
-                    "see that all machines have the same versions of gamedsl, torch and the model",
-                )
+        for name, sent in self.adapters.items():
+            if found.digests.get(name) != sent.digest:
+                raise _other_weights(worker, name, "the weights that it has are others")
+        for name, probe in found.probes.items():
+            own = self.probes[name]
+            rounding = max(own.rounding, probe.rounding)
+            if not (away := probe.distance(own)) <= rounding:  # NaN is refused too
+                how = f"{away:.2g} away, and rounding explains {rounding:.2g}"
+                raise _other_weights(worker, name, f"its log-probabilities of a probe are {how}")
+
+
+def _other_weights(worker: int, adapter: str, how: str) -> ModelError:
+    return ModelError(
+        f"worker {worker} does not write by the adapter `{adapter}` that it was sent: {how}",
+        "see that all machines have the same versions of gamedsl, torch and the model",
+    )
 
 
 class Writer:
@@ -100,8 +134,10 @@ class Writer:
 
     def __init__(self, open_policy: Callable[[], Policy]) -> None:
         self._policy = cast("Writing", open_policy())
-        self._versions: dict[str, int] = {}
-        """The versions of the adapters that it has, by name."""
+        self._digests: dict[str, str] = {}
+        """The digests of the adapters that it has, by name."""
+        self._written_by: dict[str, str] = {}
+        """Those that the session began with."""
         self._session: Session | None = None
         self._of = -1
         self._numbers: list[int] = []
@@ -116,6 +152,7 @@ class Writer:
             if self._session is not None:
                 self._session.close()
             self._session, self._of, self._numbers = self._policy.session(), session, []
+            self._written_by = dict(self._digests)
         if requests:
             self._numbers += [number for number, _ in requests]
             self._session.ask([request for _, request in requests])
@@ -124,34 +161,63 @@ class Writer:
             if ended or not self._session.under_way:
                 break
             ended += [(self._numbers[at], reply) for at, reply in self._session.step()]
-        return Written(ended, probes)
+        return Written(ended, self._written_by, probes)
 
     def score(self, adapters: Mapping[str, SentAdapter], queries: Sequence[Query]) -> Scored:
         """Scores options by adapters."""
         probes = self._take(adapters)
-        return Scored(self._policy.log_probs(queries), probes)
+        return Scored(self._policy.log_probs(queries), dict(self._digests), probes)
 
-    def _take(self, adapters: Mapping[str, SentAdapter]) -> _Probes:
-        """Loads the adapters that it has not, or has in another version; returns its scores of the
-        probe by them."""
-        new = {n: one for n, one in adapters.items() if self._versions.get(n) != one.version}
+    def _take(self, adapters: Mapping[str, SentAdapter]) -> Probes:
+        """Loads the adapters that it has not, or has with other weights; returns its probes by
+        them."""
+        new = {n: one for n, one in adapters.items() if self._digests.get(n) != one.digest}
         if not new:
             return {}
         for name, one in new.items():
-            if one.like is not None and name not in self._versions:
+            if one.like is not None and name not in self._digests:
                 self._policy.add_guest(name, one.like)
             self._policy.load_adapter_state(name, one.weights())
-            self._versions[name] = one.version
+            self._digests[name] = digest_of(self._policy.adapter_state(name))
         self._policy.forget()
         self._of = -1
         return probe(self._policy, new)
 
 
-def probe(policy: Policy, adapters: Iterable[str]) -> dict[str, list[float]]:
+def digest_of(state: _State) -> str:
+    """Returns the sha256 of an adapter's tensors: their names, shapes, formats and bytes."""
+    import torch
+
+    found = hashlib.sha256()
+    for name, tensor in sorted(state.items()):
+        found.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}\0".encode())
+        found.update(tensor.contiguous().flatten().view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def probe(policy: Policy, adapters: Iterable[str]) -> dict[str, Probe]:
     """Returns the log-probabilities of the probe's labels by adapters of a policy."""
-    queries = [Query(_PROBE, _LABELS, name) for name in adapters]
-    scores = policy.log_probs(queries)
-    return {q.adapter: score.tolist() for q, score in zip(queries, scores, strict=True)}
+    names = list(adapters)
+    scores = policy.log_probs([Query(one, _LABELS, n) for n in names for one in _PROMPTS])
+    found = {}
+    for at, name in enumerate(names):
+        mine = scores[at * len(_PROMPTS) : (at + 1) * len(_PROMPTS)]
+        numbers = tuple(number for score in mine for number in score.tolist())
+        found[name] = Probe(numbers, _rounding(policy, name))
+    return found
+
+
+def _rounding(policy: Policy, adapter: str) -> float:
+    """Returns how far the probes of two processes may be apart by the same weights."""
+    from gamedsl.policies.chunk_scoring import ChunkedPolicy
+    from gamedsl.policies.multi_model import MultiModelPolicy
+
+    model = bare(policy)
+    if isinstance(model, MultiModelPolicy):
+        model = bare(model.of(adapter))
+    if isinstance(model, ChunkedPolicy) and model.size.dtype.itemsize < 4:
+        return _ROUNDED
+    return _EXACT
 
 
 class RayPolicy(WritingHandedOn):
@@ -165,7 +231,6 @@ class RayPolicy(WritingHandedOn):
         self._current: dict[str, int] = {}
         """How often the weights were written to that workers were sent, by adapter."""
         self._sent = Sent({}, {})
-        self._version = 0
 
     def add_guest(self, name: str, like: str) -> None:
         super().add_guest(name, like)
@@ -189,7 +254,7 @@ class RayPolicy(WritingHandedOn):
             self._current = now
         return _Session(self.workers, self._sent)
 
-    def at(self, weights: Mapping[str, _State], probes: _Probes) -> Writing:
+    def at(self, weights: Mapping[str, _State], probes: Probes) -> Writing:
         """Returns the policy by other adapters than it has here: workers write and score by them,
         and nothing here does. It is asked until the next one is, and not beside this policy.
         probes: what `probe` says of these adapters."""
@@ -197,11 +262,10 @@ class RayPolicy(WritingHandedOn):
         self._send(weights, probes)
         return _Remote(self.own, self.workers, self._sent)
 
-    def _send(self, weights: Mapping[str, _State], probes: _Probes) -> None:
+    def _send(self, weights: Mapping[str, _State], probes: Probes) -> None:
         """Has workers take adapters before they next write or score."""
-        self._version += 1
         adapters = {
-            name: SentAdapter(self._version, self.workers.keep(state), self._guests.get(name))
+            name: SentAdapter(digest_of(state), self.workers.keep(state), self._guests.get(name))
             for name, state in weights.items()
         }
         self._sent = Sent({**self._sent.adapters, **adapters}, {**self._sent.probes, **probes})

@@ -119,7 +119,7 @@ def test_other_servers_write_thought_and_answer_in_one(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
-def test_a_thought_given_apart_is_part_of_the_reply(tmp_path: Path, field: str) -> None:
+def test_thoughts_apart_are_in_the_reply(tmp_path: Path, field: str) -> None:
     """As it would be if the server had no reasoning parser; its tokens are counted."""
 
     def reply(number: int, body: Body) -> Reply:
@@ -145,7 +145,7 @@ def test_only_requests_with_a_thought_take_one() -> None:
         assert len(served.asked) == 1
 
 
-def test_kept_replies_that_may_lack_a_thought_are_not_used(
+def test_kept_replies_of_old_form_are_unused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GAMEDSL_CACHE", str(tmp_path))
@@ -178,9 +178,7 @@ def test_games_without_thoughts_take_none(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("finish", "reason"), [("length", "truncated"), ("stop", "unclosed")])
-def test_a_thought_and_no_answer_is_no_valid_reply(
-    tmp_path: Path, finish: str, reason: str
-) -> None:
+def test_thoughts_without_answers_are_invalid(tmp_path: Path, finish: str, reason: str) -> None:
     def reply(number: int, body: Body) -> Reply:
         return Reply(None, finish=finish, message={"reasoning_content": "well"})
 
@@ -220,7 +218,7 @@ def test_hostile_thoughts_are_refused(tmp_path: Path, thought: str, reason: str)
     assert episode.payoffs == {"picker": -1}
 
 
-def test_what_goes_on_from_a_begun_thought_is_in_its_place(tmp_path: Path) -> None:
+def test_begun_thoughts_are_gone_on_with(tmp_path: Path) -> None:
     """A parser that sees no tag takes all that is written for a thought."""
 
     def reply(number: int, body: Body) -> Reply:

@@ -97,7 +97,7 @@ def test_ends_of_prompts(silent: str, thinking: str, end: PromptEnd) -> None:
     assert prompt_end(silent, thinking) == end
 
 
-def test_tags_that_are_special_tokens_are_opened_as_such() -> None:
+def test_tags_may_be_special_tokens() -> None:
     """As ordinary tokens, whoever writes them: a thought that is begun has the tag's own id."""
     _, wrapped = random_models.build_tiny()
     wrapped.add_tokens(["<think>", "</think>"], special_tokens=True)

@@ -7,18 +7,20 @@ import importlib.util
 import os
 import random
 import signal
-import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 import torch
 
-from gamedsl.policies import cluster
+from gamedsl.policies import cluster, ray_workers
 from gamedsl.policies.cluster import Workers, connected
+from gamedsl.policies.decoding import Decoding
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Writing
 from gamedsl.policies.ray_workers import RayPolicy, Writer
@@ -29,7 +31,6 @@ from gamedsl.training.runfolder import create
 from tests.train.in_words import opened, recipe_of, steps_of
 from tests.train.local_workers import LocalWorkers, tiny_policy
 from tests.train.nearness import near
-from tests.train.running_processes import called, children_of
 from tests.train.test_pool_on_workers import POOL
 from tests.train.test_thinking import PICK
 from tests.train.test_training_in_words import PAIR
@@ -218,31 +219,32 @@ class TestCluster:
         ids=["fresh", "stale", "pool"],
     )
     def test_killed_workers_lose_no_game(
-        self, text: str, given: dict[str, Any], compiled: Callable[[str], Game], tmp_path: Path
-    ) -> None:
+        self, text: str, given: dict[str, Any], compiled: Callable[[str], Game], tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:  # fmt: skip
+        """Each request of the local run is answered once, by its seed."""
         game = compiled(text)
         given = {"games": 16, "group_size": 16, **given}
-        local = _steps(game, tmp_path / "local", **given)
+        with monkeypatch.context() as patch:
+            here = _Requests(patch, Decoding)
+            local = _steps(game, tmp_path / "local", **given)
+        expected = here.answered
+        assert expected == here.asked
         recipe = recipe_of(game, cluster="ray", workers=2, **given)
         policy = opened(game, recipe)
         run = create(game, recipe, tmp_path / "ray", {}, policy.tokenizer, 1)
-        done = threading.Event()
         assert isinstance(policy, RayPolicy)
-        kills = done, policy.workers, random.Random(5), 10
-        killer = threading.Thread(target=_kill, args=kills)
-        while len(policy.workers.started()) < 2:  # else a short run may end before the first kill
-            time.sleep(0.1)
-        killer.start()
+        kills = _Kills(policy.workers, random.Random(5), monkeypatch)
+        requests = _Requests(monkeypatch)
         try:
             assert train(game, recipe, run, policy).finished
         finally:
-            done.set()
-            killer.join()
             close(policy)
         records = [record for record in run.records() if record["event"] == "step"]
         for one, other in zip(local, records, strict=True):
             assert near(_without(other), _without(one), 1e-3)
-        assert records[-1]["lost_workers"] > 0
+        assert kills.made == kills.most == records[-1]["lost_workers"]
+        assert requests.answered == requests.asked == expected
         assert any(record["loss"] for record in records)
 
     def test_stale_games_are_learned(self, compiled: Callable[[str], Game], tmp_path: Path) -> None:
@@ -257,17 +259,63 @@ class TestCluster:
         assert shared[-1]["ess"] < 1
 
 
-def _kill(done: threading.Event, workers: Workers, rng: random.Random, times: int) -> None:
-    """Kills a worker at random moments, each time when both are there again."""
-    for kills in range(times):
-        while True:
-            loaded = set(called("ray::Writer")) - set(called("ray::Writer.__init__"))
-            own = (children_of(child) for child in children_of(os.getpid()))
-            loaded &= {worker for workers_of in own for worker in workers_of}
-            if workers.lost == kills and len(loaded) > 1:
-                break
-            if done.wait(0.1):
-                return
-        if done.wait(rng.uniform(0.1, 1.5)):
-            return
-        os.kill(rng.choice(sorted(loaded)), signal.SIGKILL)
+class _Requests:
+    """Counts the requests that sessions of a class are asked and answer, by their seeds."""
+
+    def __init__(self, patch: pytest.MonkeyPatch, kind: type = ray_workers._Session) -> None:
+        self.asked, self.answered = Counter[int](), Counter[int]()
+        ask, step = kind.ask, kind.step  # type: ignore[attr-defined]
+        seeds: WeakKeyDictionary[Any, list[int]] = WeakKeyDictionary()
+
+        def counted_ask(session: Any, requests: Sequence[Request]) -> None:
+            new = [request.seed for request in requests]
+            seeds.setdefault(session, []).extend(new)
+            self.asked.update(new)
+            ask(session, requests)
+
+        def counted_step(session: Any) -> list[tuple[int, Generated]]:
+            ended: list[tuple[int, Generated]] = step(session)
+            self.answered.update(seeds[session][number] for number, _ in ended)
+            return ended
+
+        patch.setattr(kind, "ask", counted_ask)
+        patch.setattr(kind, "step", counted_step)
+
+
+class _Kills:
+    """Kills workers at random moments of random calls, until so many are killed. The call waits
+    until all workers are there again: each kill is of a worker that has started, and the run cannot
+    end before the last one. A run gives up where six workers end over one request, so each session
+    loses a few at most."""
+
+    most, of_session = 10, 2
+
+    def __init__(
+        self, workers: Workers, rng: random.Random, patch: pytest.MonkeyPatch
+    ) -> None:  # fmt: skip
+        self._workers, self._rng, self._ask = workers, rng, workers.ask
+        self.made, self._wait = 0, rng.randint(1, 3)
+        self._session, self._kills = -1, Counter[int]()
+        patch.setattr(workers, "ask", self._asked)
+
+    def _asked(self, worker: int, method: str, *given: Any) -> Any:
+        if method == "write":
+            self._session = given[0]
+        self._wait -= 1
+        spared = self.made == self.most or self._kills[self._session] == self.of_session
+        if spared or self._wait > 0 or self._workers.lost < self.made:
+            return self._ask(worker, method, *given)
+        self._wait = self._rng.randint(1, 3)
+        self._kills[self._session] += 1
+        self.made += 1
+        self._await_all()
+        actor = self._workers._actors[worker]
+        process = self._workers._ray.get(actor.__ray_call__.remote(lambda _: os.getpid()))
+        asked = self._ask(worker, method, *given)
+        time.sleep(self._rng.uniform(0, 0.05))
+        os.kill(process, signal.SIGKILL)
+        return asked
+
+    def _await_all(self) -> None:
+        while self._workers._starting:
+            self._workers._look(list(self._workers._starting.values()))

@@ -92,7 +92,7 @@ def test_thoughts_of_transcripts_are_learned(compiled: Callable[[str], Game], tm
 @pytest.mark.parametrize(
     ("template", "opens"), [(OPENED, True), (CHATML, False)], ids=["opened", "chatml"]
 )
-def test_a_tag_that_the_template_opens_is_not_learned(
+def test_opened_tags_are_not_learned(
     template: str, opens: bool, compiled: Callable[[str], Game], tmp_path, monkeypatch
 ) -> None:
     """In replies that are written whole, and in chats: it is in the prompt, and in it once."""
@@ -268,7 +268,7 @@ def test_tools_of_chats_are_listed_as_in_play(tmp_path: Path, as_text: bool) -> 
         assert (role, json.loads(listed)) == ("tools", [function])
 
 
-def test_results_in_a_row_are_one_message_of_the_user(tmp_path: Path) -> None:
+def test_results_in_a_row_are_joined(tmp_path: Path) -> None:
     """Where the template has no place for results, and users and models take turns."""
     file, result = tmp_path / "chats.jsonl", {"role": "tool", "content": "3"}
     talk = [*TOOL_CHAT[:2], result, result, {"role": "user", "content": "So?"}, TOOL_CHAT[3]]
