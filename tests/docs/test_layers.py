@@ -37,6 +37,7 @@ NARROWER = {
         "ir",
         "extras",
         "storage",
+        "thought_syntax",
         "runs",
     },
     "solve": {"collector", "runtime", "engine", "extras", "tables"},
