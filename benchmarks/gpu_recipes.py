@@ -80,13 +80,13 @@ class GpuRecipe:
         return resolve(game.ir, [override(*one) for one in given.items()], problems)
 
     def arguments(self) -> list[str]:
-        """What comes after `gamedsl`."""
+        """Returns what comes after `gamedsl` in the command."""
         given = [f"--param={text}" for text in assignments(self.params)]
         given += [f"--set={text}" for text in assignments(self.settings)]
         return ["train", self.game, f"--model={self.model}", *given]
 
     def command(self) -> str:
-        """The command, in lines of a page."""
+        """Returns the command, in lines of a page."""
         parallel = f"torchrun --standalone --nproc-per-node={self.gpus} -m "
         lines = [f"{parallel if self.gpus > 1 else ''}gamedsl train {self.game}"]
         for word in self.arguments()[2:]:
@@ -160,7 +160,7 @@ def memory(one: GpuRecipe) -> Memory:
 
 
 def page_part() -> str:
-    """What the page has between its marks."""
+    """Returns what the page has between its marks."""
     head = ["recipe", "game", "model", "GPUs", "memory of one", "what it should learn"]
     lines = [f"| {' | '.join(head)} |", "| --- | --- | --- | ---: | ---: | --- |"]
     for one in recipes():

@@ -9,7 +9,17 @@ from typing import TYPE_CHECKING, cast
 import torch
 
 from gamedsl.policies.base import Encoded, Policy, Query, TokenCounter
-from gamedsl.policies.generation import TokenEntropy, Tokenizer, TokenRow, Weigh, Writing
+from gamedsl.policies.generation import (
+    Generated,
+    Request,
+    Session,
+    Then,
+    TokenEntropy,
+    Tokenizer,
+    TokenRow,
+    Weigh,
+    Writing,
+)
 
 if TYPE_CHECKING:
     from torch import nn
@@ -64,7 +74,7 @@ class HandedOn:
 
 
 class WritingHandedOn(HandedOn):
-    """The same of a policy that writes replies, but for its sessions."""
+    """The same of a policy that writes replies."""
 
     @property
     def writing(self) -> Writing:
@@ -92,6 +102,15 @@ class WritingHandedOn(HandedOn):
         entropy: TokenEntropy | None = None,
     ) -> list[torch.Tensor]:  # fmt: skip
         return self.writing.token_backward(rows, weights, entropy)
+
+    def generate(self, requests: Sequence[Request]) -> list[Generated]:
+        return self.writing.generate(requests)
+
+    def serve(self, requests: Sequence[Request], then: Then) -> None:
+        self.writing.serve(requests, then)
+
+    def session(self) -> Session:
+        return self.writing.session()
 
     def forget(self, adapter: str | None = None) -> None:
         self.writing.forget(adapter)

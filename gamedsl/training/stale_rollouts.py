@@ -21,7 +21,7 @@ import torch
 
 from gamedsl.policies.base import Query
 from gamedsl.policies.daemon_threads import DaemonExecutor, result_of
-from gamedsl.policies.generation import Generated, Request, Session, Then, Writing
+from gamedsl.policies.generation import Writing
 from gamedsl.policies.handed_on import WritingHandedOn
 from gamedsl.policies.ray_workers import RayPolicy, probe
 from gamedsl.recipe.table import Recipe
@@ -110,12 +110,3 @@ class _Recording(WritingHandedOn):
         found = self.own.log_probs(queries)
         self.scores.update(zip(queries, found, strict=True))
         return found
-
-    def generate(self, requests: Sequence[Request]) -> list[Generated]:
-        return self.writing.generate(requests)
-
-    def serve(self, requests: Sequence[Request], then: Then) -> None:
-        self.writing.serve(requests, then)
-
-    def session(self) -> Session:
-        return self.writing.session()

@@ -262,9 +262,9 @@ class TestCluster:
 class _Requests:
     """Counts the requests that sessions of a class are asked and answer, by their seeds."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, kind: type = ray_workers._Session) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, kind: Any = ray_workers._Session) -> None:
         self.asked, self.answered = Counter[int](), Counter[int]()
-        ask, step = kind.ask, kind.step  # type: ignore[attr-defined]
+        ask, step = kind.ask, kind.step
         seeds: WeakKeyDictionary[Any, list[int]] = WeakKeyDictionary()
 
         def counted_ask(session: Any, requests: Sequence[Request]) -> None:

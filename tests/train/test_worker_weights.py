@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 
 import pytest
 import torch
@@ -12,7 +11,7 @@ import torch
 from gamedsl.policies.base import Query
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.factory import PolicyOptions, open_policy
-from gamedsl.policies.generation import Generated, Request, Session, Then, Writing
+from gamedsl.policies.generation import Generated, Request, Writing
 from gamedsl.policies.handed_on import WritingHandedOn
 from gamedsl.policies.ray_workers import Probe, RayPolicy, Scored, Sent, SentAdapter, Written
 from gamedsl.prompting.tokenizers import together
@@ -62,15 +61,6 @@ class _Wrong(WritingHandedOn):
 
     def adapter_state(self, adapter: str) -> dict[str, torch.Tensor]:
         return super().adapter_state(adapter) if self._shows else self._given[adapter]
-
-    def generate(self, requests: Sequence[Request]) -> list[Generated]:
-        return self.writing.generate(requests)
-
-    def serve(self, requests: Sequence[Request], then: Then) -> None:
-        self.writing.serve(requests, then)
-
-    def session(self) -> Session:
-        return self.writing.session()
 
 
 def _after_updates(
