@@ -286,7 +286,7 @@ def _missing_sources(
     named, chooses = experts_of(recipe), dict[str, bool]()
     every = (*game.ir.roles, *game.ir.referees)
     imitated = {recipe.expert_of(role.name) for role in every} - {None}
-    thinks = game.ir.respond.think is not None and not game.ir.open
+    thinks = game.ir.respond.think is not None and recipe.replies == "free" and not game.ir.open
     if recipe.warm_up.opponents is not None and not all(map(file_of, named.values())):
         named["warm_up.opponents"] = recipe.warm_up.opponents
     for key, name in named.items():
@@ -310,7 +310,7 @@ def _missing_sources(
             yield key, error.fact, error.fix
     if thinks and {named[key] for key, choosing in chooses.items() if choosing} == imitated:
         for key in chooses:
-            yield key, *unsaid(f"`{named[key]}`")
+            yield key, *unsaid(f"`{named[key]}`", free=True)
     if recipe.kl and recipe.reference is not None:
         try:
             open_saved(expanded(recipe.reference))

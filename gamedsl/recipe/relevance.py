@@ -16,6 +16,7 @@ from gamedsl.recipe.setting import SettingSpec
 from gamedsl.recipe.table import Recipe, RoleSettings
 
 _SCORED = "is for written replies, and in this game none is written: options are scored"
+_DRAWN = "needs the policy, which after a thought is estimated where the recipe draws `thoughts`"
 _WORDS = "is not for games in words, whose decisions cannot be listed"
 
 
@@ -29,9 +30,13 @@ def check_words(check: RecipeCheck) -> None:
         return
     if check.ir.respond.think is None:
         _refuse(check, table()["thoughts"], "is for choices that a thought comes before: none does")
+    thinks = check.recipe.scores_after_thoughts(check.ir)
     for row in table().values():
         value = None if row.kind == "map" else check.recipe.value(row.name)
-        if row.closed_only:
+        if thinks and row.after_thoughts != "no":
+            if row.after_thoughts == "drawn" and check.recipe.thoughts is None:
+                _refuse(check, row, _DRAWN, "set `thoughts`, or ")
+        elif row.closed_only:
             _refuse(check, row, _in_words(row.closed_because))
         elif row.in_words is not None and value not in row.in_words:
             known = " or ".join(f"`{row.absent if one is None else one}`" for one in row.in_words)
@@ -53,14 +58,14 @@ def _as_read(value: Any) -> Any:
     return list(value) if isinstance(value, tuple) else value
 
 
-def _refuse(check: RecipeCheck, row: SettingSpec, because: str) -> None:
+def _refuse(check: RecipeCheck, row: SettingSpec, because: str, instead: str = "") -> None:
     """Report a setting for other games, unless it is as it would be by default."""
     if row.kind == "map":
         given = [name for name in check.given if name.startswith(f"{row.name}.")]
     else:
         given = [row.name] if row.name in check.given and row.name not in check.usual else []
     for name in given:
-        help = f"leave `{row.name}` out"
+        help = f"{instead}leave `{row.name}` out"
         if check.given[name].span.source.name.endswith(".yaml"):
             help += "; of a file that is extended, write `train: null` and your own"
         check.conflict(f"`{row.name}` {because}", help, name)

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 if TYPE_CHECKING:
     from gamedsl.recipe.table import Recipe
 
+AfterThoughts = Literal["no", "yes", "drawn"]
 Kind = Literal["whole", "number", "truth", "word", "name", "names", "flags", "pair", "list", "map"]
 
 _ROW = "setting"
@@ -71,7 +72,9 @@ class SettingSpec:
     "map" has keys of the user's, and a module of its own reads it; `form` says what it maps.
     `in_words` holds the values, as the recipe has them, that games in words accept: None accepts
     all. A setting that is `closed_only` cannot be set for such a game, and one that is
-    `written_only` for no other.
+    `written_only` for no other. Both limits of games in words fall `after_thoughts`: where all that
+    is written are thoughts before choices, which are scored; for some settings only where the
+    recipe has `thoughts` drawn ("drawn").
     """
 
     name: str
@@ -88,6 +91,7 @@ class SettingSpec:
     closed_only: bool = False
     closed_because: str = ""
     """Why games in words cannot have it, or its other values."""
+    after_thoughts: AfterThoughts = "no"
     written_only: bool = False
     read_if: tuple[ReadIf, ...] = ()
     names_player: bool = False
@@ -208,7 +212,7 @@ def setting(
     default: Any, doc: str, *, low: float | None = None, high: float | None = None,
     above: bool = False, absent: str | None = None, form: str = "",
     in_words: tuple[object, ...] | None = None, closed_only: bool = False,
-    closed_because: str = "", written_only: bool = False,
+    closed_because: str = "", after_thoughts: AfterThoughts = "no", written_only: bool = False,
     read_if: ReadIf | tuple[ReadIf, ...] = (), names_player: bool = False, noun: str = "a name",
     pattern: str = "", example: str = "", formerly: str = "",
 ) -> Any:  # fmt: skip
@@ -220,7 +224,8 @@ def setting(
     row = {
         "default": default, "doc": doc, "low": low, "high": high, "above": above, "absent": absent,
         "form": form, "in_words": in_words, "closed_only": closed_only,
-        "closed_because": closed_because, "written_only": written_only,
+        "closed_because": closed_because, "after_thoughts": after_thoughts,
+        "written_only": written_only,
         "names_player": names_player, "noun": noun, "pattern": pattern, "example": example,
         "formerly": formerly,
         "read_if": (read_if,) if isinstance(read_if, ReadIf) else read_if,
@@ -237,12 +242,13 @@ def group(
     *read_if: ReadIf,
     closed_only: bool = False,
     closed_because: str = "",
+    after_thoughts: AfterThoughts = "no",
     written_only: bool = False,
 ) -> dict[str, Any]:
     """The metadata of a field that holds a group; it applies to every setting in the group."""
     return {_ROW: {
         "closed_only": closed_only, "closed_because": closed_because,
-        "written_only": written_only, "read_if": read_if,
+        "after_thoughts": after_thoughts, "written_only": written_only, "read_if": read_if,
     }}  # fmt: skip
 
 
@@ -277,9 +283,11 @@ def _within(spec: SettingSpec, row: Mapping[str, Any]) -> SettingSpec:
     written = spec.written_only or row.get("written_only", False)
     read = (*row.get("read_if", ()), *spec.read_if)
     because = spec.closed_because or row.get("closed_because", "")
+    after = row.get("after_thoughts", "no") if spec.after_thoughts == "no" else spec.after_thoughts
     return replace(
-        spec, closed_only=closed, closed_because=because, written_only=written, read_if=read
-    )
+        spec, closed_only=closed, closed_because=because, after_thoughts=after,
+        written_only=written, read_if=read,
+    )  # fmt: skip
 
 
 def _kind(hint: Any) -> tuple[Kind, tuple[str, ...]]:

@@ -63,7 +63,8 @@ class Vllm:
 
 @dataclass(frozen=True)
 class Until:
-    """An early end: once `exploitability` was no more than this at `over` steps in a row."""
+    """An early end: once `exploitability` was no more than this at `over` steps in a row. After
+    thoughts it is the upper end of its interval that counts, at steps at which it is estimated."""
 
     exploitability: float | None = setting(
         "never", "a run ends before its last step once exploitability has been no more than this",
@@ -282,7 +283,7 @@ class WarmUp:
         1,
         "how often so many games are played: by the expert, then by the policy as it has become;"
         " learned is what the expert does wherever any of them came to",
-        low=1, high=10_000, closed_only=True,
+        low=1, high=10_000,
         read_if=ReadIf(
             "warm_up.expert", lambda experts: any(file_of(name) is None for name in experts),
             "a player as `warm_up.expert`", attribute="experts",
@@ -531,7 +532,8 @@ class Recipe:
     until: Until = field(
         metadata=group(
             closed_only=True,
-            closed_because="exploitability is exact, and needs all replies listed",
+            closed_because="exploitability needs all choices listed",
+            after_thoughts="drawn",
         )
     )
     games: int = setting(128, "games played in each step", low=1, high=MOST_GAMES)
@@ -583,7 +585,7 @@ class Recipe:
         "the most that log-odds of two actions are to change in an optimiser step, which is"
         " shortened where they would; `project` has `project.change`",
         low=0, high=LARGE, above=True, absent="off", in_words=(None,),
-        closed_because="a token has no two actions whose log-odds could be bounded",
+        closed_because="it bounds the log-odds of two actions, and a token has no such two",
     )  # fmt: skip
     inner_steps: int = setting(
         1,
@@ -724,12 +726,14 @@ class Recipe:
         "model", "where training starts: as the `model` plays untrained, or at `uniform` play",
         in_words=("model",),
         closed_because="uniform play over all texts is noise, and no reply would be valid",
+        after_thoughts="yes",
     )  # fmt: skip
     start: tuple[Start, ...] = setting(
         None,
         "where a role's policy is put before training; what is not named is held where it was",
         form="role to action to probability", closed_only=True,
         closed_because="its fit is to all prompts of the decisions, and in words these are endless",
+        after_thoughts="yes",
     )  # fmt: skip
     checkpoint_every: int = setting(
         10, "steps between checkpoints; the last step always has one", low=1, high=MOST_STEPS
@@ -789,7 +793,8 @@ class Recipe:
         "auto",
         "the exact distance from equilibrium each step; `auto`: where the game is small enough",
         closed_only=True,
-        closed_because="it is exact, and needs all replies listed",
+        closed_because="it is exact, and needs all replies listed; after thoughts `thoughts`"
+        " estimates it",
     )
     contributions: Literal["auto", "on", "off"] = setting(
         "auto",
@@ -807,6 +812,7 @@ class Recipe:
         "steps after which exploitability is bounded from below, by searching for replies, in games"
         " too large for the exact one",
         low=1, high=MOST_STEPS, absent="never", closed_only=True,
+        closed_because="the search asks for the odds of replies, and of written ones each is drawn",
     )  # fmt: skip
     lines_every: int | None = setting(
         "never",
@@ -818,7 +824,7 @@ class Recipe:
         0.001,
         "the probability below which an action that equilibria play, or that just was played,"
         " raises an alarm",
-        low=0, high=1, above=True, absent="off", closed_only=True,
+        low=0, high=1, above=True, absent="off", closed_only=True, after_thoughts="drawn",
     )  # fmt: skip
     of_methods: tuple[tuple[str, object], ...]
     """The settings that methods bring, by the name of their group; `of` finds them by type."""
@@ -856,6 +862,12 @@ class Recipe:
                 place = plain.setdefault(head, {}) if head else plain
                 place[tail] = row.plain(self.value(row.name))
         return plain | {name: given for name, given in maps.items() if given}
+
+    def scores_after_thoughts(self, ir: GameIR) -> bool:
+        """Whether all that is written are thoughts, before choices that are scored."""
+        return ir.respond.think is not None and self.replies != "free" and not (
+            ir.open or ir.referees
+        )  # fmt: skip
 
     def in_words(self, ir: GameIR) -> bool:
         """Whether replies are written when a game is trained so."""

@@ -134,6 +134,7 @@ _STEP: tuple[Event, ...] = ("step",)
 _END: tuple[Event, ...] = ("end",)
 _START: tuple[Event, ...] = ("start",)
 _CLOSED, _WORDS = "closed games", "games in words"
+_WATCHED = "closed games, and those with `thoughts`"
 _SEVERAL = "those of several learners"
 _POOL = "those with a pool"
 _CURRICULUM = "those with a curriculum"
@@ -146,8 +147,8 @@ FIELDS = (
     RecordField("model", _START, TEXT, "the model that is trained"),
     RecordField("adapters", _START, ArrayOf(TEXT), "the adapters that play"),
     RecordField("parameters", _START, WHOLE, "how many weights are trained"),
-    RecordField("policy", _POLICY, _POLICIES, "its decisions, of at most 256", _CLOSED),
-    RecordField("decisions", _POLICY, NUMBER, "how many decisions it has in all", _CLOSED),
+    RecordField("policy", _POLICY, _POLICIES, "its decisions, of at most 256", _WATCHED),
+    RecordField("decisions", _POLICY, NUMBER, "how many decisions it has in all", _WATCHED),
     RecordField("entropy", _POLICY, _BY_ROLE, "mean entropy of its decisions, in nats", _CLOSED),
     RecordField("exploitability", _POLICY, optional(NUMBER), "NashConv per player",
                 "those small enough for a tree, else null"),
@@ -167,9 +168,9 @@ FIELDS = (
         "how many decisions are inside, of how many: each action in one of its intervals, or within"
         " 0.05", _RANGED,
     ),
-    RecordField("extinct", _POLICY, NUMBER, "how many actions have died out", _CLOSED),
+    RecordField("extinct", _POLICY, NUMBER, "how many actions have died out", _WATCHED),
     RecordField("alarms", _POLICY, ArrayOf(_ALARM),
-                "actions that died out or came back in this step", _CLOSED),
+                "actions that died out or came back in this step", _WATCHED),
     RecordField(
         "mapping", _POLICY, MapOf("signal", _MAPPING),
         "which word stands for what, with its probability; the bits that words tell of types, and"
@@ -240,7 +241,7 @@ FIELDS = (
                 "effective sample size of the ratios of tokens and options, as a share of them",
                 "those with `staleness`"),
     RecordField("warm_start", _START, optional(Fields({"steps": NUMBER, "distance": NUMBER})),
-                "the fit of `start` and `prior`", _CLOSED),
+                "the fit of `start` and `prior`", "those with `start` or `prior`"),
     RecordField("warm_up", _START, _WARM_UP, "the imitation: its games, fits and epochs",
                 "those with `warm_up`"),
     RecordField("learning", _STEP, ArrayOf(TEXT), "the roles that learned in the step",

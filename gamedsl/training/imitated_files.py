@@ -55,13 +55,17 @@ def check_file(path: Path, recipe: Recipe, ir: GameIR) -> None:
         raise TrainError(f"{path} holds no chat", "give a data set that is not empty")
 
 
-def unsaid(experts: str) -> tuple[str, str]:
-    """Returns the fact, and the fix, of experts that choose where a thought is to be learned."""
+def unsaid(experts: str, *, free: bool) -> tuple[str, str]:
+    """Returns the fact, and the fix, of experts that choose where a thought is to be learned: those
+    of files, and where replies are written whole (`free`) all."""
+    fix = (
+        "imitate a player that writes, such as `model:NAME` or an endpoint, or transcripts of a "
+        "run with their replies"
+    )
     return (
         f"{experts} chooses, and does not say what it thought: here a thought comes before each "
         "choice",
-        "imitate a player that writes, such as `model:NAME` or an endpoint, or transcripts of a "
-        "run with their replies",
+        fix + "; or leave `replies: free` out: then choices alone are learned" * free,
     )
 
 

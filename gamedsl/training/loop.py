@@ -66,7 +66,7 @@ from gamedsl.training.seats import SeatAssignment, assign_seats
 from gamedsl.training.sessions import Lineages, Sessions, check_calls, writer
 from gamedsl.training.stale_rollouts import StaleRollouts
 from gamedsl.training.trajectories import Batch, transcripts
-from gamedsl.training.warm_start import Fitted, warm_start
+from gamedsl.training.warm_start import Fitted, after_thoughts, warm_start
 
 
 class Observer(Protocol):
@@ -228,9 +228,12 @@ class Goal:
 
     def see(self, record: Record) -> None:
         """Takes a record of the run; those of steps count."""
-        if record["event"] == "step" and self._until.exploitability is not None:
-            low = record["exploitability"] <= self._until.exploitability
-            self._low = self._low + 1 if low else 0
+        if record["event"] != "step" or self._until.exploitability is None:
+            return
+        if record.get("exploitability") is None:
+            return  # after thoughts it is estimated now and then
+        _, most = record.get("exploitability_interval") or (None, record["exploitability"])
+        self._low = self._low + 1 if most <= self._until.exploitability else 0
 
     @property
     def reached(self) -> bool:
@@ -380,13 +383,17 @@ class Training:
             if self.imitated is None:
                 return False
         if recipe.start or recipe.prior == "uniform":
-            if metrics is None or not metrics.known:
+            if metrics is None:
+                queries, places = after_thoughts(writer(policy), self.env, recipe, self.seating)
+            else:
+                queries, places = metrics.queries, metrics.places
+            if not queries:
                 raise TrainError(
                     "a warm start needs a game whose decisions can be listed; here they are too"
                     " many",
                     "leave `start` and `prior` out, or lower the game's params",
                 )
-            self.warm = warm_start(policy, recipe, metrics.queries, metrics.places)
+            self.warm = warm_start(policy, recipe, queries, places)
         return True
 
     @property

@@ -21,7 +21,7 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.training.errors import TrainError
 from gamedsl.training.information_sets import measured_sets
 from gamedsl.training.monitors import monitors_of
-from gamedsl.training.monitors.extinction import ExtinctionMonitor, inside
+from gamedsl.training.monitors.extinction import ExtinctionMonitor
 from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.summary import is_complete, policy_of
@@ -129,15 +129,8 @@ class PolicyMetrics:
             self._watch.look(record)
 
     def watched(self, record: dict[str, Any]) -> dict[str, Any]:
-        """Returns the metrics of a record's policy against the ones before it: how many actions
-        have died out, those that did so or came back just now (`alarms`), and how many of the
-        decisions with an equilibrium range are in it."""
-        alarms = self._watch.look(record)
-        found: dict[str, Any] = {"extinct": len(self._watch.gone)}
-        if self._ranges is not None:
-            fits = inside(self._ranges, record["policy"])
-            found["in_range"] = {"inside": sum(fits.values()), "of": len(fits)}
-        return found | ({"alarms": alarms} if alarms else {})
+        """Returns the fields by which a record's policy is told from the ones before it."""
+        return self._watch.fields(record)
 
     def ranges(self) -> dict[str, Any] | None:
         """Returns the intervals of the probabilities of each decision over all equilibria; None

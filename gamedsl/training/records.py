@@ -96,10 +96,12 @@ class WrittenRecords:
             "model": self.policy.name,
             "adapters": list(self.policy.adapters),
             "parameters": sum(p.numel() for p in trained_parameters(self.policy, self.seating)),
+            **({} if warm is None else {"warm_start": vars(warm)}),
             **self.thoughts.opening(),
         }
 
-    def resume(self, records: Sequence[Record], level: Any) -> None: ...
+    def resume(self, records: Sequence[Record], level: Any) -> None:
+        self.thoughts.resume([one for one in records if one.get("level") == level])
 
     def step(self, experience: Experience, updated: Record, next_batch: Batch | None) -> Record:
         batch = experience.batch

@@ -9,24 +9,38 @@ The adapters are fitted to the wanted distributions by a few Adam steps on KL(ta
 summed over the decisions of the game. Decisions of which nothing is wanted are held where they
 were, since adapters share their weights between decisions. The optimiser used here is thrown
 away: training starts with a fresh one.
+
+Where a thought comes before each choice, the choices are fitted after thoughts that the policy
+writes itself, a few at each decision; no token of a thought is.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import torch
 
+from gamedsl.players.model_replies import Asked, replies
 from gamedsl.policies.base import Policy, Query
 from gamedsl.recipe.table import Recipe, Start
 from gamedsl.training.errors import TrainError
+from gamedsl.training.information_sets import information_sets
+from gamedsl.training.rollout import generator
 from gamedsl.training.scoring import tempered, untempered
-from gamedsl.training.trajectories import Place
+from gamedsl.training.seats import SeatAssignment
+from gamedsl.training.trajectories import Place, place_of
+
+if TYPE_CHECKING:
+    from gamedsl.policies.generation import Writing
+    from gamedsl.runtime import Env
 
 TOLERANCE = 0.01
 """How near every wanted probability must come."""
 MOST_STEPS = 200
+_THOUGHTS = 4
+"""How many thoughts are drawn at a decision, after each of which its choice is fitted."""
 _LR = 3e-4
 _BETAS = (0.5, 0.9)
 """Short memories, and a rate that is halved whenever the fit gets worse: Adam's first steps are as
@@ -44,10 +58,32 @@ class Fitted:
     distance: float
 
 
+def after_thoughts(
+    policy: Writing, env: Env, recipe: Recipe, seating: SeatAssignment
+) -> tuple[list[Query], list[Place]]:
+    """Returns the choices of a game after thoughts that are drawn at each of its decisions; none
+    where these are too many to be listed. A thought that leads to no choice, since it is not
+    closed, is left out."""
+    found = information_sets(env, recipe.seed) or {}
+    asked = [one for one, _ in found.values() if one.role not in seating.players]
+    rng = generator(recipe.seed, 0, "warm start")
+    drawn = [
+        Asked(one, seating.adapter(one.role), int(rng.integers(2**31)))
+        for one in asked for _ in range(_THOUGHTS)
+    ]  # fmt: skip
+    given = zip(drawn, replies(policy, drawn, recipe.temperature), strict=True)
+    pairs = [
+        (reply.choice.query, place_of(one.decision))
+        for one, reply in given if reply.choice is not None
+    ]  # fmt: skip
+    return [query for query, _ in pairs], [place for _, place in pairs]
+
+
 def warm_start(
     policy: Policy, recipe: Recipe, queries: Sequence[Query], places: Sequence[Place]
 ) -> Fitted:
-    """Fits the policy to what the recipe wants at `queries`, which are all decisions of the game.
+    """Fits the policy to what the recipe wants at `queries`, which are those of all decisions of
+    the game.
 
     Raises TrainError where it does not come within `TOLERANCE` in `MOST_STEPS` steps.
     """

@@ -18,7 +18,7 @@ from gamedsl.runtime import Game
 from gamedsl.training import checkpoint
 from gamedsl.training.curriculum import climb
 from gamedsl.training.dry_run import dry_run
-from gamedsl.training.imitation_data import players_of
+from gamedsl.training.imitated_games import players_of
 from gamedsl.training.runfolder import create, open_run
 from gamedsl.training.seats import assign_seats, budget_of
 from tests.evaluate.serving import Body, Reply, Served, options_in, serving

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from gamedsl.cli import main
+from gamedsl.training.imitated_prompts import prompts_of
 from gamedsl.training.imitation import described, rounds_of
-from gamedsl.training.imitation_data import prompts_of
 from gamedsl.training.seats import assign_seats
 from tests.train.conftest import HIDDEN, OFFER, recipe_of, run_of
 from tests.train.test_warm_up_in_words import COUNT, WARM, _chats, _file, _said

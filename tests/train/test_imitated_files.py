@@ -21,7 +21,7 @@ from gamedsl.storage.strict_json import write
 from gamedsl.training.chat_data import is_chats, read_chats
 from gamedsl.training.errors import TrainError
 from gamedsl.training.imitated_files import fingerprints
-from gamedsl.training.imitation_data import ValidReply, choices
+from gamedsl.training.imitated_games import ValidReply, choices
 from tests.conftest import ROOT
 from tests.train import in_words
 from tests.train.test_written_reasoning import CHAT, THINK, chats
@@ -334,14 +334,18 @@ def test_missing_sources_are_said_before_loading(
 def test_thoughts_are_not_learned_from_choices(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Said before a folder is made; in the seats of others any player may sit."""
-    out, given = tmp_path / "run", ["--model", "tiny", "--set", "warm_up.expert=random"]
+    """Where they are written with it; said before a folder is made. In the seats of others any
+    player may sit, and where options are scored the policy thinks for itself."""
+    free = ["--model", "tiny", "--set", "replies=free"]
+    out, given = tmp_path / "run", [*free, "--set", "warm_up.expert=random"]
     for command in (["--dry-run"], ["--out", str(out)]):
         assert main(["train", "kuhn_poker_thinking", *given, *command]) == 1
         told = "".join(capsys.readouterr())
         assert "`random` chooses, and does not say what it thought" in told
         assert "imitate a player that writes" in told
     assert not out.exists()
+    scored = ["--model", "tiny", "--set", "warm_up.expert=random", "--dry-run"]
+    assert main(["train", "kuhn_poker_thinking", *scored]) == 0
     writes, chooses = "model:tiny", "random"
     for settings in (
         {"warm_up.expert": writes, "warm_up.opponents": chooses},
@@ -349,7 +353,7 @@ def test_thoughts_are_not_learned_from_choices(
         {"roles.first.expert": writes, "roles.second.expert": chooses},
     ):
         given = [part for key, name in settings.items() for part in ("--set", f"{key}={name}")]
-        assert main(["train", "kuhn_poker_thinking", "--model", "tiny", "--dry-run", *given]) == 0
+        assert main(["train", "kuhn_poker_thinking", *free, "--dry-run", *given]) == 0
 
 
 def test_chats_are_not_for_games_without_words(

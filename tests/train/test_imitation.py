@@ -17,8 +17,8 @@ from gamedsl.players.unbeaten import unbeaten
 from gamedsl.runtime import Action
 from gamedsl.training.dry_run import dry_run
 from gamedsl.training.errors import TrainError
+from gamedsl.training.imitated_prompts import ASKED, PromptDataset, gather, prompts_of
 from gamedsl.training.imitation import imitate, warm_up
-from gamedsl.training.imitation_data import ASKED, PromptDataset, gather, prompts_of
 from gamedsl.training.interrupt import Interrupt
 from gamedsl.training.loop import train
 from gamedsl.training.rollout import generator

@@ -25,7 +25,7 @@ from gamedsl.training.advantages import Advantage
 from gamedsl.training.dry_run import dry_run
 from gamedsl.training.engine import open_policy
 from gamedsl.training.errors import TrainError
-from gamedsl.training.imitation_data import chats_of
+from gamedsl.training.imitated_chats import chats_of
 from gamedsl.training.loop import env_of, train
 from gamedsl.training.losses import TokenBatch
 from gamedsl.training.rollout import play

@@ -29,7 +29,7 @@ from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions
 from gamedsl.training.trajectories import Sample
 from tests.evaluate.small import PENNIES
-from tests.train.in_words import learn, opened, recipe_of, steps_of
+from tests.train.in_words import learn, opened, recipe_of, run_of, steps_of
 from tests.writing import write
 
 GAMES = Path(__file__).parent.parent.parent / "games"
@@ -256,6 +256,75 @@ def test_exploitability_is_estimated_from_thoughts(
     for one, other in zip(run.records()[1:], plain, strict=False):
         assert one["reward"] == other["reward"]
         assert one["loss"] == pytest.approx(other["loss"], abs=1e-5)
+
+
+def test_a_run_ends_once_the_estimate_is_low(
+    compiled: Callable[[str], Game], tmp_path: Path
+) -> None:
+    """By the upper end of its interval, at as many of the steps at which thoughts are drawn."""
+    game = compiled(PENNIES)
+    given = {"steps": 9, "games": 8, "checkpoint_every": 2, "thoughts": 4, "lr": 1e-9}
+    first = steps_of(game, recipe_of(game, **given), tmp_path / "first")
+    most = [one["exploitability_interval"][1] for one in first if "thoughts" in one]
+    values = [one["exploitability"] for one in first if "thoughts" in one]
+    never = min(most) - 1e-6
+    assert sum(value < never for value in values) > 2
+    for bound, last in ((max(most), 4), (never, 9)):
+        given |= {"until__exploitability": bound, "until__over": 2}
+        ended = steps_of(game, recipe_of(game, **given), tmp_path / str(last))
+        assert ended[-1]["step"] == last
+
+
+def test_actions_that_die_out_after_thoughts_raise_alarms(
+    compiled: Callable[[str], Game], tmp_path: Path
+) -> None:
+    """Equilibria of matching pennies play each side; a policy put to one has lost the other."""
+    game = compiled(PENNIES)
+    start = {role: {"heads": 0.8} for role in ("ann", "bob")}
+    recipe = recipe_of(game, steps=1, thoughts=4, start=start, extinct=0.3, lr=1e-9)
+    run, _ = run_of(game, recipe, tmp_path / "run")
+    begun, step = run.records()[:2]
+    assert {one["action"] for one in begun["alarms"]} == {"tails"}
+    assert begun["extinct"] == step["extinct"] == len(begun["policy"])
+    assert "alarms" not in step
+
+
+@pytest.mark.parametrize("settings", [{"start": {"picker": {"tan": 0.9}}}, {"prior": "uniform"}])
+def test_choices_after_thoughts_are_put_where_the_recipe_says(
+    compiled: Callable[[str], Game], tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    """After thoughts that the fit did not see; the weights of the thoughts are shared, and play
+    goes on from there."""
+    game = compiled(PICK)
+    recipe = recipe_of(game, steps=1, lr=1e-9, thoughts=16, **settings)
+    begun, _ = run_of(game, recipe, tmp_path / "run")[0].records()[:2]
+    wanted = 0.9 if "start" in settings else 0.5
+    assert begun["warm_start"]["distance"] <= 0.01
+    (row,) = begun["policy"].values()
+    assert row["probs"]["tan"] == pytest.approx(wanted, abs=0.05)
+    untouched = recipe_of(game, steps=1, thoughts=16)
+    cold, _ = run_of(game, untouched, tmp_path / "cold")[0].records()[:2]
+    (row,) = cold["policy"].values()
+    assert abs(row["probs"]["tan"] - wanted) > 0.1
+
+
+@pytest.mark.parametrize(
+    ("setting", "fix"),
+    [
+        (("until.exploitability", 0.1), "set `thoughts`, or leave `until.exploitability` out"),
+        (("extinct", 0.01), "set `thoughts`, or leave `extinct` out"),
+        (("bound_every", 5), "leave `bound_every` out"),
+        (("max_change", 0.1), "`off`"),
+    ],
+)
+def test_what_needs_listed_choices_is_refused_with_the_reason(
+    compiled: Callable[[str], Game], setting: tuple[str, Any], fix: str
+) -> None:
+    problems = Problems()
+    resolve(compiled(PICK).ir, [override(*setting)], problems)
+    (found,) = problems.found
+    assert found.code == "GD0704"
+    assert fix in (found.help or "")
 
 
 def test_thoughts_need_listed_decisions(compiled: Callable[[str], Game], tmp_path: Path) -> None:

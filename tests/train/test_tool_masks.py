@@ -15,7 +15,7 @@ from gamedsl.policies import random_models
 from gamedsl.policies.generation import Generated, Request, Then, TokenRow, Writing
 from gamedsl.runtime import Game
 from gamedsl.training.advantages import Advantage
-from gamedsl.training.imitation_data import chats_of
+from gamedsl.training.imitated_chats import chats_of
 from gamedsl.training.losses import TokenBatch
 from gamedsl.training.rollout import play
 from gamedsl.training.seats import SeatAssignment, assign_seats

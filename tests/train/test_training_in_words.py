@@ -257,7 +257,12 @@ def test_advantages_are_within_a_group_and_a_question(compiled: Callable[[str], 
 
 @pytest.mark.parametrize(
     "setting",
-    [("method", "magnet"), ("prior", "uniform"), ("expert.keep", 0.5), ("warm_up.rounds", 2)],
+    [
+        ("method", "magnet"),
+        ("prior", "uniform"),
+        ("expert.keep", 0.5),
+        ("until.exploitability", 0.1),
+    ],
 )
 def test_what_is_for_closed_decisions_is_refused(
     compiled: Callable[[str], Game], setting: tuple[str, Any]

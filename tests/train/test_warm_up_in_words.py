@@ -12,18 +12,19 @@ import torch
 
 from gamedsl.cli import main
 from gamedsl.prompting.random_replies import PLAIN_PHRASES
-from gamedsl.runtime import Action, Game
+from gamedsl.runtime import Action, Decision, Episode, Game
 from gamedsl.runtime.transcripts import dump
 from gamedsl.training.engine import open_policy
 from gamedsl.training.errors import TrainError
-from gamedsl.training.imitation import warm_up
-from gamedsl.training.imitation_data import ChatDataset, chats_of
+from gamedsl.training.imitated_chats import ChatDataset, chats_of
+from gamedsl.training.imitation import imitate, warm_up
 from gamedsl.training.interrupt import Interrupt
 from gamedsl.training.loop import train
 from gamedsl.training.runfolder import RunFolder, create
 from gamedsl.training.seats import assign_seats
 from gamedsl.training.sessions import writer
 from tests.train.conftest import recipe_of, untimed
+from tests.train.test_thinking import PICK
 
 COUNT = """
 game: count
@@ -123,6 +124,71 @@ def test_random_expert_teaches_no_odd_texts(compiled: Callable[[str], Game]) -> 
     said = {text.partition("<|im_end|>")[0] for (text,) in _said(learned)}
     assert len(said) > 3
     assert said <= set(PLAIN_PHRASES)
+
+
+class Guide:
+    """Goes left; after another choice it names that."""
+
+    def act(self, decision: Decision, episode: Episode) -> Action | str:
+        if decision.said is None:
+            return Action("left")
+        return "I go left." if ("assistant", "left") in decision.messages else "I go right."
+
+
+PATHS = """
+game: paths
+roles: [walker]
+turns:
+  - {role: walker, choose: side, from: [left, right]}
+  - {role: walker, say: line, max_tokens: 24}
+payoffs: 1
+labels: plain
+prompts: {rules: Walk.}
+"""
+
+
+def test_after_the_first_round_the_policy_leads(
+    compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The player alone goes left; the policy goes right too, and the player says what it would have
+    said there."""
+    monkeypatch.setattr("gamedsl.training.imitated_games._open", lambda *_: Guide())
+    game = compiled(PATHS)
+    recipe = recipe_of(
+        game, **{**WARM, "warm_up__lr": 1e-9, "warm_up__epochs": 1}, warm_up__rounds=2
+    )
+    policy = writer(open_policy(game, recipe, print))
+    env, seating = game.env(tokenizer=policy.tokenizer), assign_seats(game, recipe)
+    rounds = [chats_of(game, env, recipe, seating, policy, number)[0] for number in (1, 2)]
+    ends = [{text for (text,) in _said(one)} for one in rounds]
+    assert ends == [{"I go left."}, {"I go left.", "I go right."}]
+    sides = {action for one in rounds[1].chats for _, action in one.taken}
+    assert sides == {0}, "what the player would choose, wherever the policy went"
+    record = imitate(game, env, recipe, seating, policy, policy.parameters())
+    assert record is not None
+    assert (record["games"], len(record["epochs"])) == (36, 2)
+
+
+def test_the_policy_thinks_where_the_player_only_chooses(compiled: Callable[[str], Game]) -> None:
+    """Its own thoughts, of which no token is learned, come before the choices that are."""
+    game = compiled(PICK)
+    given = {**WARM, "warm_up__expert": "fixed:tan", "warm_up__held_out": 0.25}
+    recipe = recipe_of(game, **given)
+    policy = writer(open_policy(game, recipe, print))
+    env, seating = game.env(tokenizer=policy.tokenizer), assign_seats(game, recipe)
+    learned, _ = chats_of(game, env, recipe, seating, policy)
+    taken = [pair for chat in learned.chats for pair in chat.taken]
+    assert not any(chat.rows for chat in learned.chats)
+    assert len(taken) == learned.games == 15
+    assert len({query.prefix for query, _ in taken}) > 5
+    before = [float(one.exp()[1]) for one in policy.log_probs([query for query, _ in taken])]
+    imitate(game, env, recipe, seating, policy, policy.parameters())
+    _, kept = chats_of(game, env, recipe, seating, policy)
+    after = [
+        float(policy.log_probs([query])[0].exp()[action])
+        for chat in kept.chats for query, action in chat.taken
+    ]  # fmt: skip
+    assert max(before) < 0.8 < 0.95 < min(after), "after thoughts that it never saw"
 
 
 def test_held_out_replies_are_drawn_anew(compiled: Callable[[str], Game]) -> None:

@@ -15,8 +15,8 @@ from gamedsl.runtime import Game
 from gamedsl.storage.strict_json import write
 from gamedsl.training.chat_data import read_chats
 from gamedsl.training.errors import TrainError
+from gamedsl.training.imitated_chats import Chat, ChatDataset, chats_of
 from gamedsl.training.imitation import warm_up
-from gamedsl.training.imitation_data import Chat, ChatDataset, chats_of
 from gamedsl.training.rollout import play
 from gamedsl.training.seats import assign_seats, budget_of
 from gamedsl.training.sessions import Sessions

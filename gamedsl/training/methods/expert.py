@@ -151,7 +151,7 @@ class Teacher:
         import numpy as np
 
         from gamedsl.players.base import DrawingPlayer
-        from gamedsl.training.imitation_data import PlayerOdds
+        from gamedsl.training.imitated_prompts import PlayerOdds
         from gamedsl.training.rollout import generator
 
         player, odds = self._player, PlayerOdds()

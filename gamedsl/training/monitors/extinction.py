@@ -72,6 +72,17 @@ class ExtinctionMonitor:
         self._before |= {key: row["probs"] for key, row in policy.items()}
         return found
 
+    def fields(self, record: Record) -> dict[str, Any]:
+        """Returns the metrics of a record's policy against the ones before it: how many actions
+        have died out, those that did so or came back just now (`alarms`), and how many of the
+        decisions with an equilibrium range are in it."""
+        alarms = self.look(record)
+        found: dict[str, Any] = {"extinct": len(self.gone)}
+        if self._ranges is not None:
+            fits = inside(self._ranges, record["policy"])
+            found["in_range"] = {"inside": sum(fits.values()), "of": len(fits)}
+        return found | ({"alarms": alarms} if alarms else {})
+
     def _event(self, policy: Record, key: str, name: str, p: float) -> dict[str, Any] | None:
         assert self._threshold is not None
         place = key, name

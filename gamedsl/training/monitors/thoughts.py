@@ -6,6 +6,7 @@ exploitable it is, with an interval (`gamedsl.solve.sampled_policy`). It takes n
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from gamedsl.solve import ImperfectRecall, TooLarge, Tree, equilibrium_ranges, t
 from gamedsl.solve.sampled_policy import mean_policy, sampled_exploitability
 from gamedsl.training.errors import TrainError
 from gamedsl.training.information_sets import information_sets
-from gamedsl.training.monitors.extinction import inside
+from gamedsl.training.monitors.extinction import ExtinctionMonitor
 from gamedsl.training.rollout import generator
 from gamedsl.training.seats import SeatAssignment
 
@@ -33,6 +34,7 @@ class ThoughtMonitor:
         """Raises TrainError where they are asked for and decisions cannot be listed."""
         self._recipe, self._seating, self._policy = recipe, seating, policy
         self._tree: Tree | None = None
+        self._watch = ExtinctionMonitor(None, None)
         if recipe.thoughts is None:
             return
         asked = information_sets(env, recipe.seed)
@@ -49,14 +51,18 @@ class ThoughtMonitor:
                 "leave `thoughts` out",
             )
         self._asked = {key: decision for key, (decision, _) in asked.items()}
-        self._ranges = equilibrium_ranges(self._tree)
+        found = equilibrium_ranges(self._tree)
+        self._ranges = None if found is None else found.as_dict()
+        self._watch = ExtinctionMonitor(recipe.extinct, self._ranges, roles=seating.learners)
 
     def opening(self) -> dict[str, Any]:
         """Returns the fields of the record of the start."""
-        if self._tree is None:
-            return {}
-        ranges = None if self._ranges is None else self._ranges.as_dict()
-        return self.measured(0) | {"ranges": ranges}
+        return {} if self._tree is None else self.measured(0) | {"ranges": self._ranges}
+
+    def resume(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Goes on from the records of a run, the start's first."""
+        for record in records:
+            self._watch.look(record)
 
     def measured(self, step: int) -> dict[str, Any]:
         """Returns the fields of a step's record, where it is time for them. Where at a decision no
@@ -85,7 +91,4 @@ class ThoughtMonitor:
             "policy": rows, "decisions": len(rows), "thoughts": recipe.thoughts,
             "exploitability": found.value, "exploitability_interval": [found.low, found.high],
         }  # fmt: skip
-        if self._ranges is not None:
-            fits = inside(self._ranges.as_dict(), rows)
-            record["in_range"] = {"inside": sum(fits.values()), "of": len(fits)}
-        return record
+        return record | self._watch.fields(record)
