@@ -297,10 +297,12 @@ def evaluated(run: Run, who: Sequence[str]) -> Result:
     for."""
     out, games = run.folder.with_suffix(".eval"), run.folder.with_suffix(".games")
     shutil.rmtree(games, ignore_errors=True)
+    in_words = gamedsl.load(run.entry.game, params=run.entry.params).ir.in_words
+    kept = ["--transcripts", str(games)] if in_words else []  # others may be evaluated exactly
     subprocess.run(
         [sys.executable, "-m", "gamedsl", "eval", *who, "--against", who[0],
          "--games", str(run.entry.held_out), "--seed", str(SEED), "--search", "0",
-         "--carry", str(run.entry.carry), "--out", str(out), "--transcripts", str(games)],
+         "--carry", str(run.entry.carry), "--out", str(out), *kept],
         check=True, stdout=subprocess.DEVNULL,
     )  # fmt: skip
     found = json.loads(out.read_text(encoding="utf-8"))
