@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from functools import cache
 from importlib.util import find_spec
@@ -22,7 +22,7 @@ from gamedsl.training.errors import TrainError
 from gamedsl.training.processes import Agreement
 from tests.policies.process_threads import in_processes
 from tests.train.nearness import near
-from tests.train.running_processes import children_of
+from tests.train.running_processes import await_checkpoint, children_of, environment
 
 STEPS = 5
 CLOSED = ("stag_hunt", "--set", "method=grpo", "--set", "games=64")
@@ -32,6 +32,7 @@ QUANTISED = pytest.param(
     (*CLOSED, "--set", "quantize=nf4"),
     marks=pytest.mark.skipif(find_spec("bitsandbytes") is None, reason="lacks bitsandbytes"),
 )
+SHARED_OUT = ("--set", "shard=true")
 TIED = ("contributions", "summary")
 """Fields that count whole games, and are decided by ties of equal seats."""
 TOLERANCE = 1e-4
@@ -44,14 +45,10 @@ def _command(processes: int, *arguments: str) -> list[str]:
     return [sys.executable, *launcher, "-m", "gamedsl", "train", *arguments]
 
 
-def _environment() -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
-
-
 def _train(processes: int, *arguments: str) -> str:
     done = subprocess.run(
         _command(processes, *arguments), capture_output=True, text=True, timeout=900,
-        env=_environment(),
+        env=environment(),
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -108,28 +105,35 @@ def test_numbers_are_those_of_one_process(
 def test_shared_out_weights_change_no_number(
     game: tuple[str, ...], alone: Alone, tmp_path: Path
 ) -> None:
-    _train(2, *_arguments(game, tmp_path / "shared"), "--set", "shard=true")
+    _train(2, *_arguments(game, tmp_path / "shared"), *SHARED_OUT)
     _check_equal(alone(game), tmp_path / "shared")
 
 
 @pytest.mark.slow
-def test_killed_run_goes_on_with_other_processes(alone: Alone, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("game", "settings", "before", "after"),
+    [(CLOSED, (), 2, 3), (CLOSED, (), 3, 1), (WORDS, (), 2, 1), (CLOSED, SHARED_OUT, 2, 3)],
+    ids=["closed", "closed-alone", "words", "shared-out"],
+)
+def test_killed_run_goes_on_with_other_processes(
+    game: tuple[str, ...], settings: tuple[str, ...], before: int, after: int, alone: Alone,
+    tmp_path: Path,
+) -> None:  # fmt: skip
+    """A draw decides which process is killed, and after which step."""
     killed = tmp_path / "killed"
+    rng = random.Random(f"{game} {settings} {before} {after}")
+    step, victim = rng.randint(0, STEPS - 3), rng.randrange(before)
     with subprocess.Popen(
-        _command(2, *_arguments(CLOSED, killed)), stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE, text=True, env=_environment(),
+        _command(before, *_arguments(game, killed), *settings), stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE, text=True, env=environment(),
     ) as running:  # fmt: skip
-        deadline = time.monotonic() + 600
-        while not list(killed.glob("checkpoints/step-*2.pt")):
-            assert time.monotonic() < deadline
-            assert running.poll() is None
-            time.sleep(0.02)
-        os.kill(children_of(running.pid)[1], signal.SIGKILL)
+        await_checkpoint(killed, step, running)
+        os.kill(children_of(running.pid)[victim], signal.SIGKILL)
         assert running.wait(300) != 0
     done = len(_metrics(killed))
-    _train(3, "--resume", str(killed), "--format", "concise")
+    _train(after, "--resume", str(killed), "--format", "concise")
     assert done < len(_metrics(killed))
-    _check_equal(alone(CLOSED), killed)
+    _check_equal(alone(game), killed)
 
 
 @pytest.mark.slow
@@ -139,7 +143,7 @@ def test_endpoints_are_refused(tmp_path: Path) -> None:
         "--set", "roles.hunter_2.player=endpoint:http://127.0.0.1:9/v1#none",
     )  # fmt: skip
     done = subprocess.run(
-        _command(2, *arguments), capture_output=True, text=True, timeout=600, env=_environment()
+        _command(2, *arguments), capture_output=True, text=True, timeout=600, env=environment()
     )
     assert "endpoints cannot be asked by several processes" in done.stderr
     assert "Traceback" not in done.stderr.split("torch")[0]
