@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 import shlex
 import textwrap
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,7 @@ def linear_layers(module: nn.Module) -> list[nn.Linear]:
 
 
 def weight_bytes(one: GpuRecipe, recipe: Recipe) -> int:
-    """Bytes of the frozen weights on one GPU."""
+    """Bytes of the trainer's frozen weights on one GPU."""
     model = shape_of(one.model)
     inside = [layer.weight.numel() for layer in linear_layers(model.model)]
     layers = sum(inside)
@@ -127,8 +127,7 @@ def weight_bytes(one: GpuRecipe, recipe: Recipe) -> int:
         return int(NF4_BYTES * layers) + BF16 * (outside + max(inside))
     if recipe.shard:  # a share of all layers, and two layers whole: one runs, the next is gathered
         layers = layers // one.gpus + 2 * layers // len(model.model.layers)
-    copies = 2 if recipe.engine == "vllm" else 1
-    return copies * BF16 * (layers + outside)
+    return BF16 * (layers + outside)
 
 
 def memory(one: GpuRecipe) -> Memory:
@@ -150,13 +149,14 @@ def memory(one: GpuRecipe) -> Memory:
         config.hidden_size, config.vocab_size, torch.bfloat16, torch.device("cpu"),
     )  # fmt: skip
     again = recipe.recompute == "on"
-    return memory_of(
+    found = memory_of(
         size,
         trained=sum(count for name, count in numbers.items() if name in learning),
         activations=passes.peak_bytes(passes.pass_tokens, again=again),
         logits=(WRITTEN_COPIES if in_words else SCORED_COPIES) * MANY_LOGITS,
         kept=trunk_room(size.hidden, size.dtype) * size.hidden * BF16 * cut,
     )
+    return replace(found, vllm=size.weights) if recipe.engine == "vllm" else found
 
 
 def page_part() -> str:

@@ -1,9 +1,9 @@
 """The cost of a step on a device, by formula: bytes of memory, and multiplications.
 
 Counts are of the parts that grow with the model or the step: weights, adapters with their gradients
-and Adam's two averages, activations of the largest pass, logits, keys and values, and prefixes that
-are kept. What a library takes besides (some hundred megabytes on a processor, and CUDA's context on
-a GPU) is not in them.
+and Adam's two averages, activations of the largest pass, logits, keys and values, prefixes that are
+kept, and vLLM's copy of the weights. What a library takes besides (some hundred megabytes on a
+processor, and CUDA's context on a GPU) is not in them.
 
 A token costs two operations for each weight that it meets, forward; backward as much again for the
 gradient that goes through, and once more where the weights themselves are trained. Frozen layers
@@ -69,12 +69,19 @@ class Memory:
     logits: int
     kept: int
     """Keys and values, or outputs of frozen layers."""
+    vllm: int = 0
+    """vLLM's copy of the weights, and its cache of keys and values."""
+    vllm_sleeps: bool = False
+    """Whether all that leaves the device while adapters are trained."""
 
     @property
     def total(self) -> int:
         """Keys and values are gone when a pass backward begins, but what is kept of prefixes is
-        not: the sum is of all."""
-        return self.weights + self.adapters + self.activations + self.logits + self.kept
+        not: the sum is of all. Where vLLM sleeps during passes backward, the larger of what it
+        holds and what they take counts."""
+        a_pass = self.activations + self.logits
+        beside = max(a_pass, self.vllm) if self.vllm_sleeps else a_pass + self.vllm
+        return self.weights + self.adapters + self.kept + beside
 
     def describe(self) -> str:
         """The sum with its parts, for people."""

@@ -16,6 +16,7 @@ import torch
 
 from gamedsl.policies.activations import Recompute
 from gamedsl.policies.base import Notify, Query, silent
+from gamedsl.policies.cost import weight_bytes
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
     Generated,
@@ -74,9 +75,11 @@ class VllmPolicy(HFPolicy):
         )  # fmt: skip
         notify(f"starting vLLM with {model}")
         settings = settings or VllmSettings()
+        self.vllm_weights = weight_bytes(self._network.model)
+        """Bytes of vLLM's copy of the base weights."""
+        self.vllm_sleeps = settings.idle == "sleep"
         if settings.cache is None:
-            weights = sum(p.numel() * p.element_size() for p in self._network.model.parameters())
-            room = kv_room(self.device, models=models, vllm_weights=weights)
+            room = kv_room(self.device, models=models, vllm_weights=self.vllm_weights)
             settings = replace(settings, cache=room)
         self.kv_bytes = int((settings.cache or 0) * GIB)
         self._engine = VllmEngine(

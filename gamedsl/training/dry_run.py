@@ -33,6 +33,7 @@ from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.multi_model import models_of
 from gamedsl.policies.prefix_tree import common_prefix
 from gamedsl.policies.process_memory import peak_memory
+from gamedsl.policies.vllm import VllmPolicy
 from gamedsl.recipe.methods import default_of, table
 from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.table import Recipe
@@ -568,7 +569,18 @@ def _memory(policy: Policy, trained: int, work: Work, spared: str = "") -> list[
         told += [("faster", name + hint) for hint in _whole_step(one, work, spared)]
         memory = memory_in(one, trained, work)
         told.append(("memory", name + memory.describe()))
+        if isinstance(one, VllmPolicy):
+            told.append(("vLLM", name + _beside(one)))
     return [*told, ("process", f"at most {peak_memory() / 1e9:.1f} GB so far")]
+
+
+def _beside(policy: VllmPolicy) -> str:
+    """Returns what vLLM holds beside the trainer's model."""
+    leaves = "; both leave the GPU while adapters are trained" if policy.vllm_sleeps else ""
+    return (
+        f"its own copy of the weights, {policy.vllm_weights / 1e9:.2f} GB,"
+        f" and room for keys and values, {policy.kv_bytes / 1e9:.2f} GB{leaves}"
+    )
 
 
 def _whole_step(policy: ChunkedPolicy, work: Work, spared: str) -> Iterator[str]:
@@ -590,10 +602,14 @@ def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:
     copies = TRAINED_COPIES if size.trains_all else WRITTEN_COPIES if work.read else SCORED_COPIES
     if work.read and isinstance(policy, HFPolicy):  # as much again while replies are drawn
         kept = 2 * min(policy.kv_bytes, work.kept * policy.kv_token_bytes)
-    return memory_of(
+    memory = memory_of(
         size, trained=trained, activations=passes.peak_bytes(largest, again=passes.again(largest)),
         logits=copies * min(work.rows, policy.most_rows) * size.vocabulary, kept=kept,
     )  # fmt: skip
+    if isinstance(policy, VllmPolicy):  # it takes its whole cache when it starts
+        held = policy.vllm_weights + policy.kv_bytes
+        return replace(memory, kept=0, vllm=held, vllm_sleeps=policy.vllm_sleeps)
+    return memory
 
 
 def _floor(policy: Policy, work: Work, expected: float) -> list[Fact]:

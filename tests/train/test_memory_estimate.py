@@ -16,11 +16,15 @@ from gamedsl.policies.base import Query
 from gamedsl.policies.cost import ModelSize, active_weights
 from gamedsl.policies.generation import Request, join_turns
 from gamedsl.policies.hf import HFPolicy
+from gamedsl.policies.kv_room import GIB
 from gamedsl.policies.lora import LoraSpec
 from gamedsl.policies.progress_bars import without_progress_bars
 from gamedsl.policies.quantised import Quantize
+from gamedsl.policies.vllm import VllmPolicy
+from gamedsl.policies.vllm_engine import VllmSettings
 from gamedsl.training.dry_run import Work, memory_in, scored, spoken
 from gamedsl.training.scoring import distinct_tokens
+from tests.train.test_models_under_vllm import stand_in
 
 pytestmark = pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 
@@ -126,6 +130,21 @@ def test_weights_are_those_of_the_file(folder: Path) -> None:
     assert 2 * (size.trunk + size.crown) == pytest.approx(stored - 2 * size.head, rel=0.01)
 
 
+def test_vllm_holds_the_weights_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stand_in(monkeypatch)
+    work, cache = Work(1000, 200, read=1000, kept=1000), 0.5
+    alone = memory_in(HFPolicy(str(folder)), 10, work)
+    beside, sleeping = (
+        memory_in(VllmPolicy(str(folder), settings=VllmSettings(idle, cache)), 10, work)
+        for idle in ("resident", "sleep")
+    )
+    stored = (folder / "model.safetensors").stat().st_size
+    assert beside.vllm == pytest.approx(stored + cache * GIB, rel=0.01 * stored / GIB)
+    assert beside.total == alone.total - alone.kept + beside.vllm
+    a_pass = beside.activations + beside.logits
+    assert beside.total - sleeping.total == min(a_pass, beside.vllm) > 0
+
+
 def test_token_meets_the_experts_it_reaches() -> None:
     config = transformers.MixtralConfig(
         vocab_size=300, hidden_size=64, intermediate_size=128, num_hidden_layers=1,
@@ -153,3 +172,16 @@ def test_dry_run_says_memory_and_floor(capsys: pytest.CaptureFixture[str]) -> No
         assert "memory " in said
         assert "GFLOP/s; expected is" in said
     assert Work(1, 1).kept == 0
+
+
+def test_dry_run_says_what_vllm_holds(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    stand_in(monkeypatch)
+    settings = ["games=4", "group_size=4", "engine=vllm", "vllm.cache=0.5"]
+    given = [part for setting in settings for part in ("--set", setting)]
+    assert main(["train", "guess_in_words", "--model", str(folder), *given, "--dry-run"]) == 0
+    said = capsys.readouterr().out
+    weights = (folder / "model.safetensors").stat().st_size / 1e9
+    assert f"its own copy of the weights, {weights:.2f} GB, and room" in said
+    assert f"vllm {weights + 0.5 * GIB / 1e9:.2f})" in said
