@@ -284,10 +284,10 @@ def _free(policy: Writing, one: Asked, temperature: float) -> Request:
 
 
 def _goes_on(policy: Writing, one: Asked) -> bool:
-    """Returns whether a reply that is written whole goes on in a thought that the chat template
-    opens: the game asks for one."""
+    """Returns whether a reply that is written whole goes on from the tag of a thought: the game
+    asks for one, and prompts end in another, whose place it takes."""
     think = one.decision.form.think is not None
-    return think and policy.tokenizer_of(one.adapter).opens_thoughts
+    return think and policy.tokenizer_of(one.adapter).ends_in_thought
 
 
 def _thought(policy: Writing, one: Asked, temperature: float) -> Request:

@@ -115,9 +115,9 @@ class HFTokenizer:
         return self._end
 
     @property
-    def opens_thoughts(self) -> bool:
-        """Whether the template ends prompts in an opened thought."""
-        return bool(self._prompt_end.opened)
+    def ends_in_thought(self) -> bool:
+        """Whether prompts end in a thought, empty or opened; one that is begun takes its place."""
+        return bool(self._no_thought)
 
     def ids(self, text: str) -> Ids:
         """Ids of a text by itself; what it spells becomes no special token."""

@@ -260,8 +260,8 @@ class Tokenizer(TokenCounter, Protocol):
         ...
 
     @property
-    def opens_thoughts(self) -> bool:
-        """Whether the template ends prompts in an opened thought."""
+    def ends_in_thought(self) -> bool:
+        """Whether prompts end in a thought, empty or opened; one that is begun takes its place."""
         ...
 
     @property

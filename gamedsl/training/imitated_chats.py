@@ -186,7 +186,7 @@ class ChatDataset:
         for at in said:
             text = messages[at][1]
             query = Query(tuple(messages[:at]), (text,), adapter)
-            turns.append(_turn(self.policy, query, text, begins=not self.free))
+            turns.append(_turn(self.policy, query, text))
         rows, _ = join_turns(adapter, turns)
         size = max(len(row.ids) for row in rows)
         if size > longest:
@@ -434,16 +434,15 @@ def _spelled(said: ValidReply) -> str:
     return said.decision.write(said.name) if is_call or not said.text else said.text
 
 
-def _turn(policy: Writing, query: Query, text: str, *, begins: bool = False) -> Generated:
+def _turn(policy: Writing, query: Query, text: str) -> Generated:
     """Returns a reply as if it had been drawn: the tokens of the prompt, and its own with the
-    end. The opening tag of its thought belongs to the prompt where the chat template opens it;
-    with `begins` also where the thought takes the place of an empty one, as before a choice."""
+    end. The opening tag of its thought belongs to the prompt where the thought takes the place of
+    one that the prompt ends in."""
     tokenizer, own, prefix = policy.tokenizer_of(query.adapter), text, query.prefix
     if text.lstrip().startswith(OPEN):
         opened = tokenizer.ids(OPENED)
         begun = policy.encode(replace(query, prefix=opened)).prompt
-        replaces = begun != policy.encode(query).prompt + opened
-        if tokenizer.opens_thoughts or (begins and replaces):
+        if begun != policy.encode(query).prompt + opened:
             own = text.lstrip().removeprefix(OPEN).removeprefix("\n")
             prefix = opened
     encoded = policy.encode(replace(query, labels=(own,), prefix=prefix))

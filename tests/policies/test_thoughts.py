@@ -70,7 +70,7 @@ def test_prompts_end_after_the_thought(template: str, end: str) -> None:
     asked = read(chat, chat.encode(QUERY).prompt)
     assert asked.endswith(f"<|im_start|>assistant\n{end}")
     assert asked == chat.render(CHAT) == read(chat, chat.converse(CHAT).ids)
-    assert chat.opens_thoughts == (template in (OPENED, BRACKETS))
+    assert chat.ends_in_thought == bool(end)
 
 
 @pytest.mark.parametrize("template", ENDS, ids=NAMES)
@@ -166,8 +166,9 @@ def test_thoughts_go_on_in_the_opened_tag(template: str, tmp_path: Path) -> None
     assert reply.text.startswith(f"<think>\n{drawn}")
 
 
-@pytest.mark.parametrize(("template", "own"), [(OPENED, True), (BRACKETS, True), (CHATML, False)],
-                         ids=["opened", "brackets", "chatml"])  # fmt: skip
+@pytest.mark.parametrize(("template", "own"), [(OPENED, True), (EMPTY_THOUGHT, True),
+                                               (BRACKETS, True), (CHATML, False)],
+                         ids=["opened", "empty", "brackets", "chatml"])  # fmt: skip
 def test_free_thoughts_go_on_in_the_opened_tag(template: str, own: bool, tmp_path: Path) -> None:
     """The text of the reply has the tag, its tokens do not; a label in an unclosed thought is no
     answer."""

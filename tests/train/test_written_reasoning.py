@@ -90,8 +90,9 @@ def test_thoughts_of_transcripts_are_learned(compiled: Callable[[str], Game], tm
 
 
 @pytest.mark.parametrize(
-    ("template", "opens"), [(OPENED, True), (CHATML, False)], ids=["opened", "chatml"]
-)
+    ("template", "opens"), [(OPENED, True), (EMPTY_THOUGHT, True), (CHATML, False)],
+    ids=["opened", "empty", "chatml"],
+)  # fmt: skip
 def test_opened_tags_are_not_learned(
     template: str, opens: bool, compiled: Callable[[str], Game], tmp_path, monkeypatch
 ) -> None:
@@ -159,10 +160,14 @@ def test_only_what_won_is_kept(compiled: Callable[[str], Game], tmp_path: Path) 
 
 
 def test_players_without_thoughts_are_told(compiled: Callable[[str], Game], tmp_path) -> None:
-    """`random` says valid things, and not what it thought."""
+    """`random` says valid things, and not what it thought. Where choices are scored, the policy
+    writes the thought itself, and the choice after it is learned."""
     game = compiled(THINK)
     with pytest.raises(TrainError, match="does not say what it thought"):
-        chats(game, "random")
+        chats(game, "random", replies="free")
+    for chat in chats(game, "random").chats:
+        assert not chat.rows
+        assert len(chat.taken) == 1
     file = recorded(game, tmp_path / "games.jsonl")
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     plain = "".join(write({k: v for k, v in one.items() if k != "replies"}) + "\n" for one in lines)
@@ -235,12 +240,11 @@ def test_thoughts_calls_and_results_of_chats(
     assert ("Adds." in decode(row.ids[: row.trained[0][0]])) == bool(listed)
 
 
-@pytest.mark.parametrize(("replies", "begun"), [("scored", True), ("free", False)])
+@pytest.mark.parametrize("replies", ["scored", "free"])
 def test_thoughts_of_chats_stand_where_play_has_them(
-    replies: str, begun: bool, compiled: Callable[[str], Game], tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:  # fmt: skip
-    """Before a choice a thought is begun in place of the empty one that prompts end in."""
+    replies: str, compiled: Callable[[str], Game], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thought is begun in place of the empty one that prompts end in."""
     tokenizer = random_models._tiny_tokenizer()
     tokenizer.chat_template = EMPTY_THOUGHT
     monkeypatch.setattr(random_models, "_tiny_tokenizer", lambda: tokenizer)
@@ -250,11 +254,8 @@ def test_thoughts_of_chats_stand_where_play_has_them(
     ((row,),) = (chat.rows for chat in found.chats)
     ((start, stop),) = row.trained
     decode = found.policy.tokenizer_of("shared").wrapped.decode
-    tag = "<think>\n"
-    end = tag if begun else f"{tag}\n</think>\n\n"
-    assert decode(row.ids[:start]).endswith(f"assistant\n{end}")
-    whole = f"{tag}Said so.\n</think>\nIt is 3."
-    assert decode(row.ids[start:stop]).startswith(whole.removeprefix(tag) if begun else whole)
+    assert decode(row.ids[:start]).endswith("assistant\n<think>\n")
+    assert decode(row.ids[start:stop]).startswith("Said so.\n</think>\nIt is 3.")
 
 
 @pytest.mark.parametrize("as_text", [True, False])
