@@ -29,6 +29,7 @@ from gamedsl.policies.cost import (
     memory_of,
 )
 from gamedsl.policies.generation import Generated, Ids, Request, Writing
+from gamedsl.policies.handed_on import bare
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.multi_model import models_of
 from gamedsl.policies.prefix_tree import common_prefix
@@ -375,7 +376,7 @@ def _time(recipe: Recipe, step: float, threads: int, *, written: bool = False) -
 
 def _chunked(policy: Policy) -> list[ChunkedPolicy]:
     """Returns the models of a policy whose size and passes are known."""
-    return [one for one in models_of(policy) if isinstance(one, ChunkedPolicy)]
+    return [one for one in map(bare, models_of(policy)) if isinstance(one, ChunkedPolicy)]
 
 
 def _trained_share(models: Sequence[ChunkedPolicy]) -> float:

@@ -25,9 +25,11 @@ from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import Generated, Request, Writing
 from gamedsl.policies.ray_workers import RayPolicy, Writer
 from gamedsl.runtime import Game
+from gamedsl.training.dry_run import dry_run
 from gamedsl.training.engine import close
 from gamedsl.training.loop import train
 from gamedsl.training.runfolder import create
+from gamedsl.training.seats import SeatAssignment
 from tests.train.in_words import opened, recipe_of, steps_of
 from tests.train.local_workers import LocalWorkers, tiny_policy
 from tests.train.nearness import near
@@ -164,6 +166,12 @@ class TestCluster:
         for one, other in zip(local, shared, strict=True):
             assert near(_without(other), _without(one), 1e-3)
             assert other["lost_workers"] == 0
+
+    def test_a_dry_run_tells_what_the_trainer_costs(self, compiled: Callable[[str], Game]) -> None:
+        game = compiled(PAIR)
+        recipe = recipe_of(game, cluster="ray", workers=1)
+        told = dry_run(game, recipe, SeatAssignment(game.ir, recipe), lambda line: None)
+        assert all(f"\n{part} " in told for part in ("process", "floor"))
 
     def test_more_workers_than_the_cluster_holds_are_refused(
         self, compiled: Callable[[str], Game]
