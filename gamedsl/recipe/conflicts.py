@@ -12,7 +12,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.edits import delete_entry, respell_word
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.recipe.table import Recipe
+from gamedsl.recipe.table import Recipe, file_of
 
 Text = str | Callable[[Recipe], str]
 
@@ -268,6 +268,14 @@ CONFLICTS = (
         ("steps", "lr_warm_up"), lambda recipe, _: recipe.lr_warm_up >= recipe.steps,
         "the learning rate rises until the last step, and so never is `lr`",
         lambda recipe: f"write `lr_warm_up: {recipe.steps // 10}`",
+    ),
+    Conflict(
+        ("warm_up.reward", "warm_up.rounds"),
+        lambda recipe, ir: recipe.warm_up.reward is not None and recipe.warm_up.rounds > 1
+        and recipe.in_words(ir) and any(file_of(name) is None for name in recipe.experts),
+        "from the second round on the policy earns the reward, and what the expert would have said"
+        " there earned nothing",
+        "leave `warm_up.reward` out, or `warm_up.rounds`",
     ),
     Conflict(
         ("preset", "dynamic_sampling"),

@@ -98,6 +98,8 @@ class ChatDataset:
     chats: list[Chat] = field(default_factory=list)
     unsaid: int = 0
     """Choices that come after a thought which nobody knows, and which are not learned."""
+    unclosed: int = 0
+    """Those after a thought of the policy that leads to no choice, since it is not closed."""
 
     def __len__(self) -> int:
         return len(self.chats)
@@ -107,10 +109,13 @@ class ChatDataset:
         self.games += other.games
         self.chats += other.chats
         self.unsaid += other.unsaid
+        self.unclosed += other.unclosed
 
     def subset(self, most: int) -> ChatDataset:
-        """Returns the first of them: games are drawn one like another."""
-        return ChatDataset(self.policy, self.free, self.games, self.chats[:most])
+        """Returns at most so many of them, from all of its rounds and files alike."""
+        many = min(most, len(self.chats))
+        chats = [self.chats[at * len(self.chats) // many] for at in range(many)]
+        return ChatDataset(self.policy, self.free, self.games, chats)
 
     def learn(self, policy: Policy, chosen: Sequence[int]) -> float:
         """Adds the gradient of the mean loss on the tokens and choices of some chats to the
@@ -132,7 +137,7 @@ class ChatDataset:
             query = query_of(decision, adapter)
             if decision.said is not None:
                 text = _spelled(said)
-                turns[decision.seat].append(_turn(self.policy, query, text))
+                turns[decision.seat].append(_turn(self.policy, query, text, begins=False))
             elif decision.form.think is not None:
                 self._think(said, query, turns[decision.seat], chats[decision.seat])
             else:
@@ -150,6 +155,9 @@ class ChatDataset:
         """Takes a choice with the thought before it: the tokens of the thought as a model would
         draw them after its opening tag, and the choice given these. Of a thought that the policy
         wrote itself no token is learned."""
+        if isinstance(said.after, ParseFailure):
+            self.unclosed += 1
+            return
         if said.after is not None:
             chat.taken.append((said.after, said.decision.legal.index(said.name)))
             return
@@ -229,7 +237,8 @@ def chats_of(
     held = round(plan.games * plan.held_out)
     parts = ((learned, plan.games - held, "learned"), (kept, held, "held out"))
     for part, (into, games, purpose) in enumerate(parts):  # else some texts would be in both
-        holders, taught = players_of(game, recipe, seating, recipe.seed + 2 * part)
+        seed = recipe.seed + 2 * part + 4 * (number - 1)  # nor those of a round in another
+        holders, taught = players_of(game, recipe, seating, seed)
         if taught:
             rng = generator(recipe.seed, number - 1, f"warm-up, {purpose}")
             student = Student(policy, recipe, seating, rng.spawn(1)[0], leads=number > 1)
@@ -290,6 +299,13 @@ def _check_learned(recipe: Recipe, learned: ChatDataset) -> None:
     least, experts = recipe.warm_up.reward, ", ".join(f"`{name}`" for name in recipe.experts)
     if learned.unsaid:
         raise TrainError(*unsaid(experts, free=learned.free))
+    if learned.unclosed:
+        raise TrainError(
+            f"no thought of the policy led to a choice in {learned.games:,} games of {experts}:"
+            " none was closed",
+            "write `at_limit: close` in `respond`, give thoughts more tokens, or imitate a player"
+            " that writes its thoughts",
+        )
     if least is not None:
         raise TrainError(
             f"no seat earned {least:g} in {learned.games:,} games of {experts}",
@@ -396,11 +412,12 @@ def _course(
             seat = decision.seat
             if student.leads and seat not in explored:
                 given[seat] = reply.answer
-            after = None if reply.choice is None else reply.choice.query
-            taught[seat] = [
-                one._replace(after=after) if student.thinks(one) else one
-                for one in taught[seat] if after is not None or not student.thinks(one)
-            ]  # fmt: skip
+            after = reply.answer if reply.choice is None else reply.choice.query
+            if isinstance(after, Query | ParseFailure):
+                taught[seat] = [
+                    one._replace(after=after) if student.thinks(one) else one
+                    for one in taught[seat]
+                ]
         said += chain.from_iterable(taught.values())
         episode.step(given)
     return [one for one in said if earned_enough(recipe, episode.earnings.get(one.decision.seat))]
@@ -434,12 +451,13 @@ def _spelled(said: ValidReply) -> str:
     return said.decision.write(said.name) if is_call or not said.text else said.text
 
 
-def _turn(policy: Writing, query: Query, text: str) -> Generated:
+def _turn(policy: Writing, query: Query, text: str, *, begins: bool = True) -> Generated:
     """Returns a reply as if it had been drawn: the tokens of the prompt, and its own with the
     end. The opening tag of its thought belongs to the prompt where the thought takes the place of
-    one that the prompt ends in."""
+    one that the prompt ends in. It never does without `begins`, as at open decisions, where no
+    thought is asked for: one that is written there is part of the reply."""
     tokenizer, own, prefix = policy.tokenizer_of(query.adapter), text, query.prefix
-    if text.lstrip().startswith(OPEN):
+    if begins and text.lstrip().startswith(OPEN):
         opened = tokenizer.ids(OPENED)
         begun = policy.encode(replace(query, prefix=opened)).prompt
         if begun != policy.encode(query).prompt + opened:

@@ -204,9 +204,10 @@ def digest_of(thing: object) -> str:
 
 class ValidReply(NamedTuple):
     """A valid reply by its canonical name, and as its author wrote it where that is known. `after`
-    are the options as they stand after a thought that the policy wrote in the author's place."""
+    are the options as they stand after a thought that the policy wrote in the author's place, or
+    why none stand after it."""
 
     decision: Decision
     name: str
     text: str | None = None
-    after: Query | None = None
+    after: Query | ParseFailure | None = None

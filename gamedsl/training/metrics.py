@@ -8,8 +8,9 @@ games of the step came past is measured.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +22,7 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.training.errors import TrainError
 from gamedsl.training.information_sets import measured_sets
 from gamedsl.training.monitors import monitors_of
-from gamedsl.training.monitors.extinction import ExtinctionMonitor
+from gamedsl.training.monitors.extinction import ExtinctionMonitor, gains_in
 from gamedsl.training.scoring import Scorer
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.summary import is_complete, policy_of
@@ -123,7 +124,7 @@ class PolicyMetrics:
         whole = (
             len(self.places) + len(self._player_odds) <= MANY_PLACES
         )  # a record has all of the policy
-        gains = self._gains if known and whole else None
+        gains = partial(gains_in, self.tree) if known and whole else None
         self._watch = ExtinctionMonitor(self._extinct, self._ranges, gains, self._learners)
         for record in own:
             self._watch.look(record)
@@ -144,18 +145,6 @@ class PolicyMetrics:
         except ImportError:
             return None
         return None if found is None else found.as_dict()
-
-    def _gains(self, policy: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-        """Returns the value of each action at its information set beyond that of the policy
-        there."""
-        from gamedsl.solve.action_values import action_worth
-
-        found = {}
-        for key, (_, q) in action_worth(self.tree, policy).items():
-            row = policy[key]
-            played = sum(p * value for p, value in zip(row.values(), q, strict=True))
-            found[key] = {name: value - played for name, value in zip(row, q, strict=True)}
-        return found
 
     def policy(self, scorer: Scorer, batch: Batch) -> PolicyRows:
         """Returns the policy by information set, and the odds of players; where labels differ

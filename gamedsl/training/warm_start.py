@@ -63,7 +63,8 @@ def after_thoughts(
 ) -> tuple[list[Query], list[Place]]:
     """Returns the choices of a game after thoughts that are drawn at each of its decisions; none
     where these are too many to be listed. A thought that leads to no choice, since it is not
-    closed, is left out."""
+    closed, is left out. Raises TrainError where all are at a decision of which something is
+    wanted."""
     found = information_sets(env, recipe.seed) or {}
     asked = [one for one, _ in found.values() if one.role not in seating.players]
     rng = generator(recipe.seed, 0, "warm start")
@@ -76,6 +77,16 @@ def after_thoughts(
         (reply.choice.query, place_of(one.decision))
         for one, reply in given if reply.choice is not None
     ]  # fmt: skip
+    led, uniform = {place.information_set for _, place in pairs}, recipe.prior == "uniform"
+    for place in map(place_of, asked):
+        fitted = place.information_set in led
+        if not fitted and _target(recipe.start, place, uniform) is not None:
+            raise TrainError(
+                f"a warm start fits choices after thoughts, and at {place.information_set} the"
+                f" policy closed none of {_THOUGHTS}",
+                "write `at_limit: close` in `respond`, or give thoughts more tokens; or leave"
+                " `start` and `prior` out",
+            )
     return [query for query, _ in pairs], [place for _, place in pairs]
 
 

@@ -23,6 +23,7 @@ from gamedsl.training.advantages import Advantage
 from gamedsl.training.errors import TrainError
 from gamedsl.training.loop import train
 from gamedsl.training.losses import TokenBatch
+from gamedsl.training.monitors.thoughts import ThoughtMonitor
 from gamedsl.training.rollout import play
 from gamedsl.training.runfolder import RunFolder, create
 from gamedsl.training.seats import SeatAssignment
@@ -289,6 +290,40 @@ def test_actions_that_die_out_after_thoughts_raise_alarms(
     assert "alarms" not in step
 
 
+CYCLE = """
+game: cycle
+roles: [ann, bob, cat]
+turns:
+  - {role: ann, choose: x, from: [left, right, lose]}
+  - {role: bob, choose: y, from: [left, right, lose], seen_by: owner}
+  - {role: cat, choose: z, from: [left, right, lose], seen_by: owner}
+payoffs:
+  ann: (1 if x == y else 0) - (3 if x == lose else 0)
+  bob: (1 if y != z else 0) - (3 if y == lose else 0)
+  cat: (1 if z == x else 0) - (3 if z == lose else 0)
+respond: {form: tag, think: 6, at_limit: close}
+"""
+
+
+def test_what_is_worth_nothing_after_thoughts_raises_no_alarm(
+    compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no equilibria are known, the tree says what actions are worth."""
+    game = compiled(CYCLE)
+    recipe = recipe_of(game, thoughts=2)
+    policy = opened(game, recipe)
+    env = game.env(run_seed=recipe.seed, tokenizer=policy.tokenizer)
+    monitor = ThoughtMonitor(env, recipe, SeatAssignment(game.ir, recipe), policy)
+    played = "gamedsl.training.monitors.thoughts.odds_after_thoughts"
+    found = []
+    for odds in ([0.4, 0.3, 0.3], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]):
+        monkeypatch.setattr(played, lambda _, asked, *rest, odds=odds: [[odds]] * len(asked))
+        found.append(monitor.measured(0))
+    alarms = [{one["action"] for one in record.get("alarms", ())} for record in found]
+    assert alarms == [set(), set(), {"right"}]
+    assert monitor.opening()["ranges"] is None
+
+
 @pytest.mark.parametrize("settings", [{"start": {"picker": {"tan": 0.9}}}, {"prior": "uniform"}])
 def test_choices_after_thoughts_are_put_where_the_recipe_says(
     compiled: Callable[[str], Game], tmp_path: Path, settings: dict[str, Any]
@@ -306,6 +341,16 @@ def test_choices_after_thoughts_are_put_where_the_recipe_says(
     cold, _ = run_of(game, untouched, tmp_path / "cold")[0].records()[:2]
     (row,) = cold["policy"].values()
     assert abs(row["probs"]["tan"] - wanted) > 0.1
+
+
+@pytest.mark.parametrize("settings", [{"start": {"picker": {"tan": 0.9}}}, {"prior": "uniform"}])
+def test_a_warm_start_needs_a_closed_thought_at_each_decision(
+    compiled: Callable[[str], Game], tmp_path: Path, settings: dict[str, Any]
+) -> None:
+    """Else it would claim what it has not fitted."""
+    game = compiled(PICK.replace(", at_limit: close", ""))
+    with pytest.raises(TrainError, match="the policy closed none of 4"):
+        run_of(game, recipe_of(game, steps=1, **settings), tmp_path / "run")
 
 
 @pytest.mark.parametrize(

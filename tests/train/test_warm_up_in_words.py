@@ -11,7 +11,9 @@ import pytest
 import torch
 
 from gamedsl.cli import main
+from gamedsl.diagnostics import Problems
 from gamedsl.prompting.random_replies import PLAIN_PHRASES
+from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Action, Decision, Episode, Game
 from gamedsl.runtime.transcripts import dump
 from gamedsl.training.engine import open_policy
@@ -189,6 +191,48 @@ def test_the_policy_thinks_where_the_player_only_chooses(compiled: Callable[[str
         for chat in kept.chats for query, action in chat.taken
     ]  # fmt: skip
     assert max(before) < 0.8 < 0.95 < min(after), "after thoughts that it never saw"
+
+
+def test_what_is_imitated_is_drawn_anew_in_each_round(compiled: Callable[[str], Game]) -> None:
+    """And apart from what is held out in any."""
+    game = compiled(TALK)
+    recipe = recipe_of(game, **{**WARM, "warm_up__held_out": 0.5}, warm_up__rounds=3)
+    policy = writer(open_policy(game, recipe, print))
+    env, seating = game.env(tokenizer=policy.tokenizer), assign_seats(game, recipe)
+    rounds = [chats_of(game, env, recipe, seating, policy, number) for number in (1, 2, 3)]
+    drawn = {tuple(text for (text,) in _said(part)) for parts in rounds for part in parts}
+    assert len(drawn) == 6
+
+
+def test_fits_are_measured_on_all_rounds_alike(compiled: Callable[[str], Game]) -> None:
+    """Where more is held out than a fit is measured on."""
+    learnt, kept = _chats(compiled(COUNT), warm_up__held_out=0.5)
+    first, later = list(learnt.chats), list(kept.chats)
+    learnt.take(kept)
+    assert learnt.subset(4).chats == [first[0], first[5], later[0], later[5]]
+    assert learnt.subset(99).chats == first + later
+
+
+def test_rewards_of_the_policy_choose_no_replies_of_the_player(
+    compiled: Callable[[str], Game],
+) -> None:
+    """Where the policy wins the player's choice may be the one that loses."""
+    given = {"warm_up.expert": "random", "warm_up.reward": 1, "warm_up.rounds": 2}
+    for left_out, codes in ((None, ["GD0704"]), ("warm_up.reward", []), ("warm_up.rounds", [])):
+        problems = Problems()
+        settings = [override(name, value) for name, value in given.items() if name != left_out]
+        resolve(compiled(PATHS).ir, settings, problems)
+        assert [one.code for one in problems.found] == codes
+
+
+def test_thoughts_that_are_never_closed_are_told(compiled: Callable[[str], Game]) -> None:
+    """It is not the player that says nothing valid."""
+    game = compiled(PICK.replace(", at_limit: close", ""))
+    recipe = recipe_of(game, **{**WARM, "warm_up__expert": "fixed:tan"})
+    policy = writer(open_policy(game, recipe, print))
+    env, seating = game.env(tokenizer=policy.tokenizer), assign_seats(game, recipe)
+    with pytest.raises(TrainError, match="no thought of the policy led to a choice in 18 games"):
+        chats_of(game, env, recipe, seating, policy)
 
 
 def test_held_out_replies_are_drawn_anew(compiled: Callable[[str], Game]) -> None:

@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from gamedsl.call_syntax import TAGGED
+from gamedsl.players.model_replies import Asked, replies
 from gamedsl.policies import random_models
 from gamedsl.runtime import Game
 from gamedsl.storage.strict_json import write
 from gamedsl.training.chat_data import read_chats
 from gamedsl.training.errors import TrainError
 from gamedsl.training.imitated_chats import Chat, ChatDataset, chats_of
+from gamedsl.training.imitated_games import ValidReply
 from gamedsl.training.imitation import warm_up
 from gamedsl.training.rollout import play
 from gamedsl.training.seats import assign_seats, budget_of
@@ -116,6 +118,38 @@ def test_opened_tags_are_not_learned(
             assert text(row.ids[start:stop]).startswith(f"{own}it is ")
             tag = "<think>\n" if opens else ""
             assert text(row.ids[:start]).endswith(f"<|im_start|>assistant\n{tag}")
+
+
+SAY = """
+game: sum
+roles: [caller]
+turns: [{role: caller, say: number, read: {n: 1..4}, max_tokens: 40}]
+payoffs: 1
+"""
+
+
+@pytest.mark.parametrize("template", [OPENED, EMPTY_THOUGHT, CHATML])
+def test_thoughts_in_open_replies_stand_where_play_has_them(
+    template: str, compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No thought is asked for there: all of one that a player writes is its own."""
+    tokenizer = random_models._tiny_tokenizer()
+    tokenizer.chat_template = template
+    monkeypatch.setattr(random_models, "_tiny_tokenizer", lambda: tokenizer)
+    game = compiled(SAY)
+    recipe = in_words.recipe_of(game)
+    policy = in_words.opened(game, recipe)
+    env, seating = game.env(tokenizer=policy.tokenizer), assign_seats(game, recipe)
+    (decision,) = env.reset(seed=1).decisions
+    said, whole = '{"n":3}', '<think>\nit is h\n</think>\n{"n": 3}'
+    (played,) = replies(policy, [Asked(decision, "shared", 1)], 1.0)
+    found = ChatDataset(policy, free=False)
+    found.add(seating, [ValidReply(decision, said, whole)])
+    ((row,),) = (chat.rows for chat in found.chats)
+    ((start, stop),) = row.trained
+    assert played.written is not None
+    assert row.ids[:start] == played.written.prompt_ids
+    assert policy.tokenizer.text(row.ids[start:stop]) == whole
 
 
 def test_thoughts_that_a_server_gives_apart_are_learned(

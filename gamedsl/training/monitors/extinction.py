@@ -12,7 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import log
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gamedsl.solve import Tree
 
 Record = Mapping[str, Any]
 Place = tuple[str, str]
@@ -118,6 +121,19 @@ class ExtinctionMonitor:
         if self._gained is None:
             self._gained = self._gains({k: row["probs"] for k, row in policy.items()})
         return self._gained[key][name] > LITTLE
+
+
+def gains_in(tree: Tree, policy: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
+    """Returns the value of each action at its information set beyond that of the policy there;
+    the policy has a probability of every action of the tree."""
+    from gamedsl.solve.action_values import action_worth
+
+    found = {}
+    for key, (_, q) in action_worth(tree, policy).items():
+        row = policy[key]
+        played = sum(p * value for p, value in zip(row.values(), q, strict=True))
+        found[key] = {name: value - played for name, value in zip(row, q, strict=True)}
+    return found
 
 
 def parts_of(ranges: Record | None, key: str, name: str) -> Sequence[Sequence[float]] | None:

@@ -7,6 +7,7 @@ exploitable it is, with an interval (`gamedsl.solve.sampled_policy`). It takes n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from gamedsl.solve import ImperfectRecall, TooLarge, Tree, equilibrium_ranges, t
 from gamedsl.solve.sampled_policy import mean_policy, sampled_exploitability
 from gamedsl.training.errors import TrainError
 from gamedsl.training.information_sets import information_sets
-from gamedsl.training.monitors.extinction import ExtinctionMonitor
+from gamedsl.training.monitors.extinction import ExtinctionMonitor, gains_in
 from gamedsl.training.rollout import generator
 from gamedsl.training.seats import SeatAssignment
 
@@ -53,7 +54,8 @@ class ThoughtMonitor:
         self._asked = {key: decision for key, (decision, _) in asked.items()}
         found = equilibrium_ranges(self._tree)
         self._ranges = None if found is None else found.as_dict()
-        self._watch = ExtinctionMonitor(recipe.extinct, self._ranges, roles=seating.learners)
+        gains = partial(gains_in, self._tree)
+        self._watch = ExtinctionMonitor(recipe.extinct, self._ranges, gains, seating.learners)
 
     def opening(self) -> dict[str, Any]:
         """Returns the fields of the record of the start."""
