@@ -10,7 +10,9 @@ the run of `--run`), and plays the topics that the game holds out with the adapt
 before the first step and after the last, on common seeds. A tie is half a win. Episodes on one
 topic are alike, so the interval is over the topics: 95%, t, of their means. With `--judged` it is
 `debate_judged`: the judges are two seats of a language model, who learn too and read the sides in
-both orders. All imitate debates between players of `benchmarks/experts.py` first.
+both orders. All imitate debates between players of `benchmarks/experts.py` first. Then two more
+rows say who it was that learned: the trained sides before the judges of the start, and the sides of
+the start before the trained judges.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ import subprocess
 import sys
 from collections import defaultdict
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -71,10 +74,19 @@ def recipe_of(game: Game, folder: Path) -> Recipe:
     return recipe
 
 
-def measured(game: Game, recipe: Recipe, folder: Path, step: int, episodes: int) -> dict[str, Any]:
-    """Measures the adapters of a step on the held-out topics."""
+def measured(
+    game: Game, recipe: Recipe, folder: Path, step: int, episodes: int, judged_by: int | None = None
+) -> dict[str, Any]:
+    """Measures the adapters of a step on the held-out topics; the judges may be of another step."""
     game = game.of("held_out")
-    player = run_player(f"{folder}@{step}", game, lambda spec: sys.exit(spec), seed=recipe.seed)
+    opened = partial(
+        run_player, game=game, open_holder=lambda spec: sys.exit(spec), seed=recipe.seed
+    )
+    player = opened(f"{folder}@{step}")
+    if judged_by is not None:
+        judge = assign_seats(game, recipe).adapter("judge")
+        state = opened(f"{folder}@{judged_by}").policy.adapter_state(judge)
+        player.policy.load_adapter_state(judge, state)
     env = game.env(run_seed=recipe.seed, tokenizer=player.policy.tokenizer)
     alone = replace(recipe, games=episodes, group_size=1)
     batch = play(
@@ -90,7 +102,8 @@ def measured(game: Game, recipe: Recipe, folder: Path, step: int, episodes: int)
     paid = [trial.episode.transcript.get("referees", {}) for trial in batch.trajectories]
     verdicts = [float(amount) for one in paid for amount in one.values()]
     return {
-        "step": step, "episodes": len(every), "topics": len(won),
+        "step": step, **({} if judged_by is None else {"judges": judged_by}),
+        "episodes": len(every), "topics": len(won),
         "win_rate": round(float(np.mean(every)), 4),
         "of_topics": round(found.value, 4),
         "interval": [round(max(0.0, found.low), 4), round(min(1.0, found.high), 4)],
@@ -154,8 +167,15 @@ def main() -> None:
         "after": measured(game, recipe, args.run, recipe.steps, args.episodes),
         "steps": curve(args.run),
     }  # fmt: skip
+    if args.judged:
+        for name, sides, judges in (("sides", recipe.steps, 0), ("judges", 0, recipe.steps)):
+            found[f"{name}_alone"] = measured(
+                game, recipe, args.run, sides, args.episodes, judged_by=judges
+            )
     found["gained"] = gained(found["before"]["by_topic"], found["after"]["by_topic"])
-    for name in ("before", "after"):
+    for name in ("before", "after", "sides_alone", "judges_alone"):
+        if name not in found:
+            continue
         one = found[name]
         low, high = one["interval"]
         print(f"{name}: the better-placed side wins {one['win_rate']:.1%} of {one['episodes']}"

@@ -292,9 +292,9 @@ def contestant(run: Run, who: str) -> list[str]:
 
 def evaluated(run: Run, who: Sequence[str]) -> Result:
     """Returns the evaluation of a contestant by `gamedsl eval`: its mean payoffs by role, and those
-    of referees, with 95% intervals, and in games in words its share of valid replies. It holds all
-    seats. An interval is Wilson's where every game paid 0 or 1. No response to it is searched
-    for."""
+    of referees, with 95% intervals, and in games in words the share of its replies that are valid,
+    at the step of each role where fewest are. It holds all seats. An interval is Wilson's for valid
+    replies, and where every game paid 0 or 1. No response to it is searched for."""
     out, games = run.folder.with_suffix(".eval"), run.folder.with_suffix(".games")
     shutil.rmtree(games, ignore_errors=True)
     in_words = gamedsl.load(run.entry.game, params=run.entry.params).ir.in_words
@@ -309,6 +309,7 @@ def evaluated(run: Run, who: Sequence[str]) -> Result:
     payoffs = found["pairings"][0]["payoff_by_role"]
     lived = found["pairings"][0].get("by_episode", [])
     wilson = shares(games)
+    valid = least_valid(found["replies"])
     intervals = {role: wilson.get(role, payoff["interval"]) for role, payoff in payoffs.items()}
     judges = {
         role: {"value": rough(paid["value"]), "interval": rough(wilson.get(role, paid["interval"]))}
@@ -319,10 +320,20 @@ def evaluated(run: Run, who: Sequence[str]) -> Result:
         "seed": found["seed"],
         "payoff": {role: rough(payoff["value"]) for role, payoff in payoffs.items()},
         "interval": rough(intervals),
-        "valid": {said["role"]: rough(said["valid"]["value"]) for said in found["replies"]},
+        "valid": {role: rough(one["value"]) for role, one in valid.items()},
+        "valid_interval": {role: rough(one["interval"]) for role, one in valid.items()},
         **({"referees": judges} if judges else {}),
         **({"first": rough(lived[0]), "last": rough(lived[-1])} if lived else {}),
     }
+
+
+def least_valid(replies: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Returns the share of valid replies of each role, of its step where it is least."""
+    found: dict[str, Any] = {}
+    for said in replies:
+        least = found.get(said["role"], said["valid"])
+        found[said["role"]] = min(least, said["valid"], key=lambda one: one["value"])
+    return found
 
 
 def shares(games: Path) -> dict[str, list[float]]:

@@ -8,7 +8,9 @@ update is measured with the dense mask and the passes of 4,096 tokens that were 
 `--model smollm2-135m` the model is SmolLM2 in bfloat16 with ten adapted layers, without the mask;
 all sizes take half an hour of one core a game, or more. With `--floor float32`, a step of SmolLM2
 on tic-tac-toe is compared with its multiplications over the rate of a large matrix product in the
-same run. CPU time is counted, since it is less disturbed by other processes than the clock is.
+same run. CPU time is counted, since it is less disturbed by other processes than the clock is. How
+fast a shared machine is changes in half an hour, so the smallest pass is timed again before and
+after each larger one, and what a token costs is compared with that.
 """
 
 from __future__ import annotations
@@ -37,8 +39,8 @@ HERE = Path(__file__).parent
 GAMES = ("phantom_tic_tac_toe", "breakthrough", "dots_and_boxes")
 SMOLLM2 = "smollm2-135m"
 SIZES = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
-FEW = 20_000
-"""Tokens below which a pass is timed thrice: the first one of a process sets much up."""
+REPEATS = 3
+"""How often the smallest pass is timed at first: the first one of a process sets much up."""
 
 
 def main() -> None:
@@ -80,21 +82,30 @@ def growth(model: str, name: str, sizes: tuple[int, ...], dense: int) -> dict[st
     masked = HFPolicy("tiny", max_tokens=PASS_TOKENS)
     masked._network.attends_by_plan = False
     rows: list[dict[str, float]] = []
+    smallest: list[Query] = []
     for queries in growing(policy, gamedsl.load(HERE / f"{name}.yaml"), sizes):
-        tokens = distinct_tokens(policy, queries)
         row: dict[str, float] = {
-            "prompts": len(queries),
-            "tokens": tokens,
-            "seconds": seconds(policy, queries, repeats=3 if tokens < FEW else 1),
-        }
+            "prompts": len(queries), "tokens": distinct_tokens(policy, queries)
+        }  # fmt: skip
+        if not smallest:
+            smallest, before = queries, seconds(policy, queries, repeats=REPEATS)
+            row |= {"seconds": before, "smallest": before}
+        else:
+            row["seconds"] = seconds(policy, queries)
+            after = seconds(policy, smallest)
+            row["smallest"], before = (before + after) / 2, after
+        row["cost"] = (
+            row["seconds"] / row["tokens"] / (row["smallest"] / (rows or [row])[0]["tokens"])
+        )
         line = f"{name}: {row['prompts']:,} prompts, {row['tokens']:,} tokens: "
-        line += f"{row['seconds']:.2f} s, {row['seconds'] / row['tokens'] * 1e6:.0f} us a token"
+        line += f"{row['seconds']:.2f} s, {row['seconds'] / row['tokens'] * 1e6:.0f} us a token, "
+        line += f"{row['cost']:.2f} of one in the smallest pass"
         if row["tokens"] <= dense:
             row["masked"] = seconds(masked, queries)
             line += f"; masked {row['masked']:.2f} s, {row['masked'] / row['seconds']:.1f} times"
         rows.append(row)
         print(line, flush=True)
-    each = [row["seconds"] / row["tokens"] for row in rows]
+    each = [row["cost"] for row in rows]
     print(f"  the dearest token costs {max(each) / min(each):.2f} times the cheapest")
     return {"rows": rows, "spread": max(each) / min(each)}
 

@@ -147,6 +147,15 @@ def test_words_game_is_evaluated_on_separate_seeds(
     assert f"({low:.3f} to {high:.3f})" in done.stdout
 
 
+def test_valid_replies_are_those_of_the_hardest_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else a step that is always valid would hide the others."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    train_queue = importlib.import_module("train_queue")
+    said = [("ann", 0.9), ("bob", 0.7), ("ann", 0.2), ("ann", 1.0)]
+    replies = [{"role": role, "valid": {"value": value}} for role, value in said]
+    assert train_queue.least_valid(replies) == {"ann": {"value": 0.2}, "bob": {"value": 0.7}}
+
+
 def test_shares_have_wilson_intervals(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of six games won by `ann` all, of `bob`'s payoffs not all are 0 or 1."""
     monkeypatch.syspath_prepend(BENCHMARKS)
