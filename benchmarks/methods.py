@@ -4,7 +4,8 @@
     python benchmarks/methods.py --run             # makes the runs that are missing first (hours)
     python benchmarks/methods.py --only kuhn --curves docs/pictures/kuhn_methods.svg
     python benchmarks/methods.py --page docs/results.md    # writes the tables of the page anew
-    python benchmarks/methods.py --grid            # controls over a grid of settings (minutes)
+    python benchmarks/methods.py --grid            # controls over grids of settings (hours)
+    python benchmarks/methods.py --grid tabular    # one of the grids (minutes)
 
 The list of runs and their claims is `benchmarks/methods.yaml`; `benchmarks/train_queue.py` makes
 them. A claim is about one number of the step records: `measure` is where it stands in a record
@@ -325,15 +326,19 @@ def main() -> int:
     parser.add_argument("--run", action="store_true", help="make what is missing first")
     parser.add_argument("--curves", type=Path, metavar="SVG", help="draw exploitability by step")
     parser.add_argument(
-        "--grid", action="store_true", help="tune controls as ours: make its runs, print its table"
-    )
+        "--grid", nargs="?", const="", metavar="NAME",
+        help="tune controls as ours: make the runs of all grids, or of one, and print the tables",
+    )  # fmt: skip
     parser.add_argument("--page", type=Path, metavar="FILE.md", help="write its tables anew")
     args = parser.parse_args()
     if args.page and args.only:
         parser.error("--page writes whole tables: leave --only out")
-    if args.grid:
-        controls = grid.read()
-        print(grid.table(controls, grid.made(controls)), end="")
+    if args.grid is not None:
+        controls = [one for one in grid.read() if args.grid in ("", one.name)]
+        if not controls:
+            parser.error(f"benchmarks/grid.yaml has no grid of the name {args.grid}")
+        for one in controls:
+            print(grid.table(one, grid.made(one)))
         return 0
     if args.run:
         queue = [sys.executable, str(Path(__file__).with_name("train_queue.py")), str(args.list)]
@@ -351,7 +356,8 @@ def main() -> int:
         print(f"missing: {run.name}")
     if args.page:
         page = args.page.read_text(encoding="utf-8")
-        args.page.write_text(rewritten(page, found), encoding="utf-8")
+        shown = found | grid.tables(grid.read())
+        args.page.write_text(rewritten(page, shown), encoding="utf-8")
     if args.curves:
         curves(made, args.curves)
     fails = any(not one.holds for run, result in made for one in judged(run.entry, result))

@@ -56,6 +56,19 @@ def test_sides_learn_before_judges_that_are_models() -> None:
     assert f"{points} ({100 * low:.1f} to {100 * high:.1f})" in page
 
 
+def test_the_page_tells_who_learned_with_another_seed() -> None:
+    """Sides win more before the judges of the start; judges decide fewer debates as is due."""
+    told = json.loads(JUDGED.with_name("debate_judged-1.json").read_text(encoding="utf-8"))
+    page = " ".join((ROOT / "docs" / "results.md").read_text(encoding="utf-8").split())
+    for name in ("before", "after", "sides_alone"):
+        low, high = told[name]["interval"]
+        assert f"{told[name]['win_rate']:.1%} ({low:.1%} to {high:.1%})" in page
+    for name in ("before", "judges_alone"):
+        assert f"{told[name]['right_verdicts']:.1%}" in page
+    low, high = told["gained"]["interval"]
+    assert low < 0 < high
+
+
 def test_the_pages_tell_these_numbers() -> None:
     assert FILES
     page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
