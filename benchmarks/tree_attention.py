@@ -77,8 +77,13 @@ def main() -> None:
 
 
 def growth(model: str, name: str, sizes: tuple[int, ...], dense: int) -> dict[str, Any]:
-    """Seconds by tokens, with a plan and, up to `dense` tokens, with a mask."""
-    policy = HFPolicy("tiny") if model == "tiny" else opened(torch.bfloat16)
+    """Seconds by tokens, with a plan and, up to `dense` tokens, with a mask. All layers are run in
+    each pass: a repeated one would else read what the frozen ones gave."""
+    policy = (
+        HFPolicy("tiny", trunk_tokens=0)
+        if model == "tiny"
+        else opened(torch.bfloat16, trunk_tokens=0)
+    )
     masked = HFPolicy("tiny", max_tokens=PASS_TOKENS)
     masked._network.attends_by_plan = False
     rows: list[dict[str, float]] = []
@@ -196,10 +201,16 @@ def floor(dtype: torch.dtype) -> dict[str, Any]:
     return found
 
 
-def opened(dtype: torch.dtype, pass_tokens: int | None = None) -> HFPolicy:
-    """SmolLM2 with ten adapted layers, none of which is computed again for its memory."""
+def opened(
+    dtype: torch.dtype, pass_tokens: int | None = None, trunk_tokens: int | None = None
+) -> HFPolicy:
+    """SmolLM2 with ten adapted layers, none of which is computed again for its memory. What the
+    layers below give is kept for `trunk_tokens` prefixes; None: as in training."""
     lora = LoraSpec(layers=10)
-    return HFPolicy("smollm2-135m", lora=lora, dtype=dtype, max_tokens=pass_tokens, recompute="off")
+    return HFPolicy(
+        SMOLLM2, lora=lora, dtype=dtype, max_tokens=pass_tokens, recompute="off",
+        trunk_tokens=trunk_tokens,
+    )  # fmt: skip
 
 
 def matmul_rate(dtype: torch.dtype) -> float:
