@@ -2,17 +2,20 @@
 
     python benchmarks/debate.py --out benchmarks/results/debate-0.json
     python benchmarks/debate.py --seed 1 --run runs/debate-1 --out benchmarks/results/debate-1.json
-    python benchmarks/debate.py --judged --run runs/debate-judged --episodes 200 \\
+    python benchmarks/debate.py --judges taught --run runs/debate-taught --episodes 200 \\
+        --out benchmarks/results/debate_taught-0.json
+    python benchmarks/debate.py --judges learn --run runs/debate-judged --episodes 200 \\
         --out benchmarks/results/debate_judged-0.json
 
 Trains both sides of `debate_by_rule`, an adapter each, as the game's recipe says (or goes on with
 the run of `--run`), and plays the topics that the game holds out with the adapters as they were
 before the first step and after the last, on common seeds. A tie is half a win. Episodes on one
-topic are alike, so the interval is over the topics: 95%, t, of their means. With `--judged` it is
-`debate_judged`: the judges are two seats of a language model, who learn too and read the sides in
-both orders. All imitate debates between players of `benchmarks/experts.py` first. Then two more
-rows say who it was that learned: the trained sides before the judges of the start, and the sides of
-the start before the trained judges.
+topic are alike, so the interval is over the topics: 95%, t, of their means. With `--judges` it is
+`debate_judged`: the judges are two seats of a language model, who read the sides in both orders.
+All imitate debates between players of `benchmarks/experts.py` first. Judges that are `taught` stay
+as they are then: a run of one step makes them, and its start judges. Judges that `learn` are paid
+for what they decide, and two more rows say who it was that learned: the trained sides before the
+judges of the start, and the sides of the start before the trained judges.
 """
 
 from __future__ import annotations
@@ -51,7 +54,7 @@ MODEL, RUN = "smollm2-135m", Path("runs/debate")
 EXPERT = {"player": "Side", "games": 1000, "referees": {"judge": "judge"}}
 
 
-def train(file: str, folder: Path, seed: int) -> None:
+def train(file: str, folder: Path, seed: int, settings: list[str]) -> None:
     """Make the run, or go on with it. CalledProcessError where training fails."""
     line = [sys.executable, "-m", "gamedsl", "train", "--format", "concise"]
     if any((folder / "checkpoints").glob("step-*.pt")):
@@ -59,12 +62,25 @@ def train(file: str, folder: Path, seed: int) -> None:
     else:
         line += [file, "--model", MODEL, "--seed", str(seed), "--out", str(folder)]
         line += ["--set", "threads=1", "--set", "keep_checkpoints=100"]
-        if file == JUDGED:
-            played = folder.with_suffix(".expert.jsonl")
-            play_expert(file, EXPERT, played, seed)
-            warm_up = {"expert": f"file:{played}", "epochs": 3, "batch": 32, "lr": 0.001}
-            line += ["--set", f"warm_up={json.dumps(warm_up)}"]
+        for setting in settings:
+            line += ["--set", setting]
     subprocess.run(line, check=True)
+
+
+def train_judged(folder: Path, seed: int, judges: str) -> None:
+    """The same before judges that are models. CalledProcessError where training fails."""
+    played = folder.with_suffix(".expert.jsonl")
+    if not played.exists():
+        play_expert(JUDGED, EXPERT, played, seed)
+    warm_up = {"expert": f"file:{played}", "epochs": 3, "batch": 32, "lr": 0.001}
+    settings = [f"warm_up={json.dumps(warm_up)}"]
+    if judges == "taught":
+        teaching = folder.with_suffix(".judges")
+        if not (teaching / "checkpoints" / "step-000001.pt").exists():
+            train(JUDGED, teaching, seed, [*settings, "steps=1"])
+        taught = {"player": f"run:{teaching}@0", "trained": False}
+        settings += [f"roles.judge={json.dumps(taught)}"]
+    train(JUDGED, folder, seed, settings)
 
 
 def recipe_of(game: Game, folder: Path) -> Recipe:
@@ -148,13 +164,18 @@ def curve(folder: Path) -> list[dict[str, Any]]:
 def main() -> None:
     parser = command(__doc__)
     parser.add_argument("--run", type=Path, default=RUN, metavar="FOLDER")
-    parser.add_argument("--judged", action="store_true", help="before judges that are models")
+    parser.add_argument(
+        "--judges", choices=["taught", "learn"], help="before judges that are models"
+    )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=240)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    file = JUDGED if args.judged else GAME
-    train(file, args.run, args.seed)
+    file = JUDGED if args.judges else GAME
+    if args.judges:
+        train_judged(args.run, args.seed, args.judges)
+    else:
+        train(GAME, args.run, args.seed, [])
     game = gamedsl.load(file)
     told, recipe = open_run(args.run).info(), recipe_of(game, args.run)
     found = {
@@ -167,7 +188,7 @@ def main() -> None:
         "after": measured(game, recipe, args.run, recipe.steps, args.episodes),
         "steps": curve(args.run),
     }  # fmt: skip
-    if args.judged:
+    if args.judges == "learn":
         for name, sides, judges in (("sides", recipe.steps, 0), ("judges", 0, recipe.steps)):
             found[f"{name}_alone"] = measured(
                 game, recipe, args.run, sides, args.episodes, judged_by=judges
