@@ -39,6 +39,7 @@ import gamedsl
 from gamedsl.diagnostics import Problems
 from gamedsl.evaluate.intervals import mean
 from gamedsl.players.runs import run_player
+from gamedsl.players.table import open_player
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime import Game
@@ -95,19 +96,19 @@ def measured(
 ) -> dict[str, Any]:
     """Measures the adapters of a step on the held-out topics; the judges may be of another step."""
     game = game.of("held_out")
+    seating = assign_seats(game, recipe)
     opened = partial(
-        run_player, game=game, open_holder=lambda spec: sys.exit(spec), seed=recipe.seed
-    )
+        run_player, game=game, open_holder=partial(open_player, game=game, seed=recipe.seed),
+        seed=recipe.seed,
+    )  # fmt: skip
     player = opened(f"{folder}@{step}")
     if judged_by is not None:
-        judge = assign_seats(game, recipe).adapter("judge")
+        judge = seating.adapter("judge")
         state = opened(f"{folder}@{judged_by}").policy.adapter_state(judge)
         player.policy.load_adapter_state(judge, state)
     env = game.env(run_seed=recipe.seed, tokenizer=player.policy.tokenizer)
     alone = replace(recipe, games=episodes, group_size=1)
-    batch = play(
-        env, Sessions(writer(player.policy)), alone, recipe.steps + 1, assign_seats(game, recipe)
-    )
+    batch = play(env, Sessions(writer(player.policy)), alone, recipe.steps + 1, seating)
     won: dict[str, list[float]] = defaultdict(list)
     for trial in batch.trajectories:
         won[topic_of(trial)].append(share_of(trial))

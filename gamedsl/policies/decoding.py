@@ -81,7 +81,7 @@ class Decoder:
         self._schemas = Schemas(tokenizer.wrapped, network.vocabulary, sorted(self.ends))
         self._share: int | None = SHARE
         self._checked = False
-        self.burst = _BURST if network.device.type == "cuda" else 1
+        self.burst = 1 if network.device.type == "cpu" else _BURST
         self._prompts: dict[tuple[Turn, ...], Ids] = {}
 
     def forget(self, adapter: str | None = None) -> None:

@@ -97,7 +97,7 @@ def drawn(
 def running_sum(x_BN: torch.Tensor) -> torch.Tensor:
     """Sums of the first 1, 2, ... N numbers that are not negative. A GPU's own `cumsum` has other
     last bits each time, and `deterministic` refuses it: so that is done by doubling there."""
-    return _sum_by_doubling(x_BN) if x_BN.is_cuda else x_BN.cumsum(-1)
+    return x_BN.cumsum(-1) if x_BN.is_cpu else _sum_by_doubling(x_BN)
 
 
 def _sum_by_doubling(x_BN: torch.Tensor) -> torch.Tensor:
