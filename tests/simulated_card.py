@@ -20,7 +20,15 @@ from torch.utils import _pytree as pytree
 from torch.utils import backend_registration
 from torch.utils._python_dispatch import TorchDispatchMode, return_and_correct_aliasing
 
-backend_registration._setup_privateuseone_for_python_backend("card")
+
+class _Module(backend_registration._DummyBackendModule):
+    """What torch asks a device's module."""
+
+    def get_amp_supported_dtype(self) -> list[torch.dtype]:
+        return [torch.bfloat16]
+
+
+backend_registration._setup_privateuseone_for_python_backend("card", backend_module=_Module())
 
 CARD = torch.device("card", 0)
 _OPS = torch.ops.aten
