@@ -74,12 +74,12 @@ class CardTensor(torch.Tensor):
 @contextmanager
 def simulated_card() -> Iterator[torch.device]:
     """Lets `card:0` be used inside of the block."""
-    torch.__future__.set_overwrite_module_params_on_conversion(True)
+    torch.__future__.set_swap_module_params_on_conversion(True)
     try:
         with torch.autograd.set_multithreading_enabled(False), _Operations(), _Functions():
             yield CARD
     finally:
-        torch.__future__.set_overwrite_module_params_on_conversion(False)
+        torch.__future__.set_swap_module_params_on_conversion(False)
 
 
 class _Operations(TorchDispatchMode):
@@ -98,7 +98,6 @@ class _Functions(TorchFunctionMode):
             if not isinstance(args[1], CardTensor):
                 raise RuntimeError("`data` of a tensor of another device")
             args[0].held = args[1].held.detach()
-            return None
         device = kwargs.get("device")
         if device is not None and torch.device(device) == CARD and func in _MAKING:
             return func(*args, **kwargs | {"device": "cpu"}).to(CARD)

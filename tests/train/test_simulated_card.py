@@ -19,6 +19,8 @@ pytestmark = pytest.mark.slow
 
 TOLERANCE = 1e-4
 """Of a number, relative above 1: sums of probabilities are taken in another order there."""
+ROUNDED = {"bfloat16": 0.05}
+"""The output layer is kept in float32 on a processor alone."""
 
 
 @pytest.mark.parametrize(("what", "names"), [("runs", RUNS), ("models", TABLE)])
@@ -33,7 +35,7 @@ def test_numbers_are_those_of_the_processor(what: str, names: dict[str, object])
     for name, one in found.items():
         assert "error" not in one, f"{name}: {one['error']}"
         assert one["numbers"] > 50
-        assert one["differ"] < TOLERANCE, name
+        assert one["differ"] < ROUNDED.get(name, TOLERANCE), name
 
 
 def test_tensors_of_two_devices_are_not_mixed() -> None:
