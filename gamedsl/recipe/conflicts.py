@@ -271,9 +271,9 @@ CONFLICTS = (
     ),
     Conflict(
         ("warm_up.reward", "warm_up.rounds"),
-        lambda recipe, ir: recipe.warm_up.reward is not None and recipe.warm_up.rounds > 1
-        and recipe.in_words(ir) and any(file_of(name) is None for name in recipe.experts),
-        "from the second round on the policy earns the reward, and what the expert would have said"
+        lambda recipe, _: recipe.warm_up.reward is not None and recipe.warm_up.rounds > 1
+        and any(file_of(name) is None for name in recipe.experts),
+        "from the second round on the policy earns the reward, and what the expert would have done"
         " there earned nothing",
         "leave `warm_up.reward` out, or `warm_up.rounds`",
     ),

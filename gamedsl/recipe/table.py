@@ -274,8 +274,7 @@ class WarmUp:
     )  # fmt: skip
     reward: float | None = setting(
         "any",
-        "the least that a seat earns in a game whose replies are imitated: of what is written, keep"
-        " what won",
+        "the least that a seat earns in a game whose moves and replies are imitated: keep what won",
         low=-LARGE, high=LARGE, absent="any",
     )  # fmt: skip
     games: int = setting(1000, "games that are played to be imitated", low=1, high=MOST_GAMES)

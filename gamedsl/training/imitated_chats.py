@@ -49,6 +49,7 @@ from gamedsl.training.imitated_games import (
     digest_of,
     earned_enough,
     files_of,
+    nothing_earned,
     nothing_left,
     players_of,
     split_file,
@@ -296,7 +297,7 @@ def _check_learned(recipe: Recipe, learned: ChatDataset) -> None:
     """Raises TrainError where there is nothing to learn."""
     if learned.chats:
         return
-    least, experts = recipe.warm_up.reward, ", ".join(f"`{name}`" for name in recipe.experts)
+    experts = ", ".join(f"`{name}`" for name in recipe.experts)
     if learned.unsaid:
         raise TrainError(*unsaid(experts, free=learned.free))
     if learned.unclosed:
@@ -306,11 +307,8 @@ def _check_learned(recipe: Recipe, learned: ChatDataset) -> None:
             "write `at_limit: close` in `respond`, give thoughts more tokens, or imitate a player"
             " that writes its thoughts",
         )
-    if least is not None:
-        raise TrainError(
-            f"no seat earned {least:g} in {learned.games:,} games of {experts}",
-            "lower `warm_up.reward`, or play more games",
-        )
+    if recipe.warm_up.reward is not None:
+        raise nothing_earned(recipe, learned.games)
     raise TrainError(
         f"{experts} says nothing valid in {learned.games:,} games",
         "imitate a player that gives valid replies",

@@ -151,6 +151,15 @@ def earned_enough(recipe: Recipe, reward: Any) -> bool:
     return least is None or (reward is not None and Fraction(reward) >= Fraction(least))
 
 
+def nothing_earned(recipe: Recipe, games: int) -> TrainError:
+    """Returns the error of games in which no seat that is learned from earned enough."""
+    experts = ", ".join(f"`{name}`" for name in recipe.experts)
+    return TrainError(
+        f"no seat earned {recipe.warm_up.reward:g} in {games:,} games of {experts}",
+        "lower `warm_up.reward`, or play more games",
+    )
+
+
 def choices(played: Replay) -> Iterator[ValidReply]:
     """Yields each decision of a game that was played again, with the choice or the words, and the
     whole reply where it was recorded; none of those where there was no valid reply. A decision that

@@ -5,6 +5,9 @@ distinct prompt, and plays what it answered as often as it did. So games are pla
 (`gamedsl.training.bundles`): a million games of a drawing player cost what their distinct histories
 cost.
 
+With `warm_up.reward` what is learned is not what a player would do, but what paid: the moves that
+it made in games in which its seat earned so much, as often as it made them.
+
 Shape letters: A labels of a query.
 """
 
@@ -12,9 +15,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -29,7 +32,14 @@ from gamedsl.recipe.table import Recipe
 from gamedsl.training.bundles import Bundle, Chance
 from gamedsl.training.errors import TrainError
 from gamedsl.training.imitated_files import check_file
-from gamedsl.training.imitated_games import digest_of, files_of, players_of, split_file
+from gamedsl.training.imitated_games import (
+    digest_of,
+    earned_enough,
+    files_of,
+    nothing_earned,
+    players_of,
+    split_file,
+)
 from gamedsl.training.rollout import generator
 from gamedsl.training.scoring import tempered, untempered
 from gamedsl.training.seats import Answers, SeatAssignment
@@ -158,7 +168,10 @@ def prompts_of(
                 env, holders, taught, seating.adapter,
                 generator(recipe.seed, number - 1, f"warm-up, {purpose}"),
                 games=games, explore=plan.explore, student=student,
+                pays=None if plan.reward is None else partial(earned_enough, recipe),
             ))  # fmt: skip
+    if number == 1 and plan.reward is not None and not len(learned):
+        raise nothing_earned(recipe, learned.games)
     return learned, kept
 
 
@@ -211,6 +224,15 @@ def _answer(player: Player, decision: Decision, episode: Episode) -> int:
     )
 
 
+@dataclass(frozen=True)
+class _Course:
+    """A bundle under way, with the moves of its taught seats so far: the seat, the prompt, and what
+    its player did there, as odds [labels]."""
+
+    bundle: Bundle
+    moves: tuple[tuple[str, Query, np.ndarray], ...] = ()
+
+
 def gather(
     env: Env,
     holders: Sequence[Mapping[str, Player]],
@@ -221,33 +243,74 @@ def gather(
     games: int,
     explore: float = 0.0,
     student: Leader | None = None,
+    pays: Callable[[Any], bool] | None = None,
 ) -> PromptDataset:
     """Plays games and notes what the taught seats' players do.
 
     holders: the players of all seats, once or more; the games are shared evenly by them. taught: of
     each of these, the seats whose moves are learned. There a `student`, if there is one, moves in
-    the player's place; a share `explore` of the moves is random.
+    the player's place; a share `explore` of the moves is random. pays: whether what a seat earned
+    in a game is enough for its player's moves there to be learned; without it the player's odds are
+    learned wherever it was asked. What a student's moves earned says nothing of the player's.
     """
     dataset, odds = PromptDataset(games), PlayerOdds()
     for number, (players, seats) in enumerate(zip(holders, taught, strict=True)):
         share = games // len(holders) + (number < games % len(holders))
-        chance, here = Chance(rng), list(_first(env, rng, share))
-        while here := [p for one in here for p in chance.split(one) if not p.episode.done]:
-            rows = _odds_of_all(odds, players, adapter, [one.episode for one in here])
+        chance, ahead = Chance(rng), [_Course(one) for one in _first(env, rng, share)]
+        while ahead:
+            here = list[_Course]()
+            for course in ahead:
+                for part in chance.split(course.bundle):
+                    if not part.episode.done:
+                        here.append(replace(course, bundle=part))
+                    elif pays is not None:
+                        _learn(dataset, course.moves, part, pays)
+            rows = _odds_of_all(odds, players, adapter, [one.bundle.episode for one in here])
             taken = [query for asked in rows for d, query, _ in asked if d.seat in seats]
-            played = iter(student(taken) if student is not None else ())
-            ahead: list[Bundle] = []
-            for bundle, asked in zip(here, rows, strict=True):
+            played = iter(student(taken) if student is not None and taken else ())
+            ahead = []
+            for course, asked in zip(here, rows, strict=True):
                 behaviour = []
                 for decision, query, pi_A in asked:
                     if decision.seat in seats:
-                        dataset.add(query, pi_A, bundle.games)
+                        if pays is None:
+                            dataset.add(query, pi_A, course.bundle.games)
                         pi_A = pi_A if student is None else next(played)
                         pi_A = (1 - explore) * pi_A + explore / len(pi_A)
                     behaviour.append(Answers.of(decision, pi_A))
-                ahead += (part for _, _, part in bundle.moved(behaviour, rng))
-            here = ahead
+                for joint, _, part in course.bundle.moved(behaviour, rng):
+                    moves = course.moves
+                    if pays is not None:
+                        moves += tuple(_made(asked, behaviour, joint, seats, explore))
+                    ahead.append(_Course(part, moves))
     return dataset
+
+
+def _learn(
+    dataset: PromptDataset,
+    moves: Sequence[tuple[str, Query, np.ndarray]],
+    ended: Bundle,
+    pays: Callable[[Any], bool],
+) -> None:
+    """Counts those moves of games that have ended whose seats earned enough."""
+    earned = ended.episode.earnings
+    for seat, query, odds_A in moves:
+        if pays(earned.get(seat)):
+            dataset.add(query, odds_A, ended.games)
+
+
+def _made(
+    asked: Sequence[tuple[Decision, Query, np.ndarray]], behaviour: Sequence[Answers],
+    joint: np.ndarray, seats: frozenset[str], explore: float,
+) -> Iterator[tuple[str, Query, np.ndarray]]:  # fmt: skip
+    """Yields what the players of some seats did at their decisions: the move that was made, so far
+    as it was theirs. Where it was random they would have moved by their odds."""
+    for (decision, query, pi_A), answers, move in zip(asked, behaviour, joint, strict=True):
+        if decision.seat in seats and answers.odds_A is not None:
+            random = explore / len(pi_A) / answers.odds_A[move]
+            odds_A = random * pi_A
+            odds_A[move] += 1 - random
+            yield decision.seat, query, odds_A
 
 
 def _first(env: Env, rng: np.random.Generator, games: int) -> Iterator[Bundle]:

@@ -59,13 +59,14 @@ class Silent:
         return Action(decision.legal[self.asked % 2])
 
 
-def _played(game, players, *, taught=None, explore=0.0, games=2000) -> PromptDataset:
+def _played(game, players, *, taught=None, explore=0.0, games=2000, pays=None) -> PromptDataset:
     seating = players if isinstance(players, dict) else dict.fromkeys(game.ir.seats, players)
     seats = frozenset(taught or game.ir.seats)
     rng = generator(0, 0, "test")
     return gather(
-        game.env(), [seating], [seats], lambda role: "shared", rng, games=games, explore=explore
-    )
+        game.env(), [seating], [seats], lambda role: "shared", rng,
+        games=games, explore=explore, pays=pays,
+    )  # fmt: skip
 
 
 def _lessons(game, recipe, policy=None) -> tuple[PromptDataset, PromptDataset]:
@@ -302,6 +303,47 @@ def test_the_policy_leads_in_taught_seats_alone(compiled) -> None:
     parts = game, game.env(tokenizer=policy.tokenizer), recipe, assign_seats(game, recipe)
     learned, _ = prompts_of(*parts, policy, 2)
     assert list(_found(learned).values()) == [[1, 0]]
+
+
+def test_moves_that_earned_enough_are_learned_alone(compiled) -> None:
+    """Random play is learned as what won: each seat's own moves, as often as they were made."""
+    game = compiled(OFFER)
+    recipe = recipe_of(game, warm_up__expert="random", warm_up__games=4000, warm_up__reward=5)
+    learned, held_out = _lessons(game, recipe)
+    assert (learned.games, held_out.games) == (3600, 400)
+    (_, first), *others = _found(learned).items()
+    assert first == pytest.approx([0.5, 0.5, 0], abs=0.04)
+    assert [target for _, target in others] == [[1, 0], [1, 0]]  # low pays the responder 2
+    assert sorted(_found(held_out).values())[1:] == [[1, 0], [1, 0]]
+
+
+@pytest.mark.parametrize("explore", [0.0, 0.4])
+def test_if_all_games_pay_the_odds_are_learned(compiled, explore: float) -> None:
+    """Also where moves are random: what is learned there is what the player would have done."""
+    parts = {"games": 40_000, "explore": explore}
+    found = _found(_played(compiled(HIDDEN), Wary(), **parts, pays=lambda earned: earned >= -1))
+    odds = _found(_played(compiled(HIDDEN), Wary(), **parts))
+    assert found.keys() == odds.keys()
+    for prompt, target in found.items():
+        assert target == pytest.approx(odds[prompt], abs=0.02)
+
+
+def test_random_moves_that_won_are_no_lesson(compiled) -> None:
+    """A proposer that always offers fairly earns 8 where its offer was random, and low."""
+    game, player = compiled(OFFER), open_player(FAIR, compiled(OFFER), seed=0)
+    found = _played(game, player, explore=0.3, pays=lambda earned: earned == 8, taught=["proposer"])
+    assert list(_found(found).values()) == [[0, 1, 0]]
+
+
+def test_a_reward_that_nobody_earns_is_said(compiled, tmp_path: Path) -> None:
+    """Of players, and of files."""
+    game = compiled(OFFER)
+    run_of(game, recipe_of(game, steps=1, games=64, transcripts_every=1), tmp_path / "run")
+    file = tmp_path / "run" / "transcripts" / "step-000001.jsonl"
+    for expert in ("random", f"file:{file}"):
+        recipe = recipe_of(game, warm_up__expert=expert, warm_up__reward=9)
+        with pytest.raises(TrainError, match=r"no seat earned 9 in \d+ games of `"):
+            _lessons(game, recipe)
 
 
 def test_labels_of_their_own_for_each_game(compiled) -> None:

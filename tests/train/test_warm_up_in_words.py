@@ -25,7 +25,7 @@ from gamedsl.training.loop import train
 from gamedsl.training.runfolder import RunFolder, create
 from gamedsl.training.seats import assign_seats
 from gamedsl.training.sessions import writer
-from tests.train.conftest import recipe_of, untimed
+from tests.train.conftest import OFFER, recipe_of, untimed
 from tests.train.test_thinking import PICK
 
 COUNT = """
@@ -216,13 +216,14 @@ def test_fits_are_measured_on_all_rounds_alike(compiled: Callable[[str], Game]) 
 def test_rewards_of_the_policy_choose_no_replies_of_the_player(
     compiled: Callable[[str], Game],
 ) -> None:
-    """Where the policy wins the player's choice may be the one that loses."""
+    """Where the policy wins the player's choice may be the one that loses; in words or not."""
     given = {"warm_up.expert": "random", "warm_up.reward": 1, "warm_up.rounds": 2}
     for left_out, codes in ((None, ["GD0704"]), ("warm_up.reward", []), ("warm_up.rounds", [])):
-        problems = Problems()
         settings = [override(name, value) for name, value in given.items() if name != left_out]
-        resolve(compiled(PATHS).ir, settings, problems)
-        assert [one.code for one in problems.found] == codes
+        for text in (PATHS, OFFER):
+            problems = Problems()
+            resolve(compiled(text).ir, settings, problems)
+            assert [one.code for one in problems.found] == codes
 
 
 def test_thoughts_that_are_never_closed_are_told(compiled: Callable[[str], Game]) -> None:
