@@ -8,7 +8,7 @@ recipe can be checked without torch.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib import import_module
@@ -37,10 +37,13 @@ class MethodSpec:
     start: makes the method, as `gamedsl.training.methods.base` describes it, for a learner.
     settings: the classes of settings that it brings, by the name of their group.
     reads: those settings or groups, brought by others or shared, that only some methods read.
+    reads_if: the conditions under which it reads settings that all methods read.
     defaults: its own defaults of shared settings, as users write them.
     conflicts: what does not fit together under this method.
     closed_because: why it trains closed games alone; None where it trains games in words too.
     mixes: whether it settles at mixed equilibria of what is rewarded.
+    facts: what a dry run of a closed game says of it, each fact with its name, given the recipe,
+        the policy, and the queries of all decisions that are learned, if these are known.
     swaps_adapters: whether an update scores another policy, with other adapters in the model.
     records: the fields that it adds to the record of a step, each with its shape and its meaning.
     """
@@ -49,10 +52,12 @@ class MethodSpec:
     start: Callable[[Any], Any]
     settings: Mapping[str, type] = field(default_factory=dict)
     reads: tuple[str, ...] = ()
+    reads_if: Mapping[str, ReadIf] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     conflicts: tuple[Conflict, ...] = ()
     closed_because: str | None = None
     mixes: bool = False
+    facts: Callable[[Recipe, Any, Sequence[Any]], list[tuple[str, str]]] = lambda *asked: []
     swaps_adapters: Callable[[Recipe], bool] = lambda recipe: False
     records: Mapping[str, tuple[Shape, str]] = field(default_factory=dict)
 
@@ -89,6 +94,11 @@ def _completed(row: SettingSpec) -> SettingSpec:
             row, kind="word", choices=("none", *PRESETS),
             doc="a published variant of `grpo`, as defaults of other settings; " + "; ".join(docs),
         )  # fmt: skip
+    conditions = tuple(
+        replace(condition, method=name) for name in METHODS
+        if (condition := method_spec(name).reads_if.get(row.name)) is not None
+    )  # fmt: skip
+    row = replace(row, read_if=(*row.read_if, *conditions))
     readers = [name for name in METHODS if _reads(method_spec(name), row)]
     if not readers:
         return row

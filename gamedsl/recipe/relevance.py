@@ -131,4 +131,7 @@ def _row_and_recipe(check: RecipeCheck, name: str) -> tuple[SettingSpec | None, 
     role, _, own = tail.partition(".")
     given = next((one for one in recipe.roles if one.role == role), None)
     model = given.model if given and given.model is not None else recipe.model
-    return RoleSettings.rows().get(own), replace(recipe, model=model, roles=())
+    row = RoleSettings.rows().get(own)
+    if row is not None:
+        row = table().get(own, row)
+    return row, replace(recipe, model=model, roles=())

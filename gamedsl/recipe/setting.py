@@ -41,16 +41,20 @@ class ReadIf:
     """A condition under which a setting is read.
 
     `decider` names the setting that decides. `test` is given its value, or that of the recipe's
-    `attribute` where one is named. `instead` is what a message proposes to write.
+    `attribute` where one is named. `instead` is what a message proposes to write. A condition of a
+    `method` holds under every other.
     """
 
     decider: str
     test: Callable[[Any], object]
     instead: str
     attribute: str = ""
+    method: str = ""
 
     def holds(self, recipe: Recipe) -> bool:
         """Whether the recipe meets the condition; the decider may be a method's own setting."""
+        if self.method and recipe.method != self.method:
+            return True
         return bool(self.test(recipe.value(self.attribute or self.decider)))
 
 

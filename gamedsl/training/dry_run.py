@@ -35,7 +35,7 @@ from gamedsl.policies.multi_model import models_of
 from gamedsl.policies.prefix_tree import common_prefix
 from gamedsl.policies.process_memory import peak_memory
 from gamedsl.policies.vllm import VllmPolicy
-from gamedsl.recipe.methods import default_of, table
+from gamedsl.recipe.methods import default_of, method_spec, table
 from gamedsl.recipe.presets import PRESETS
 from gamedsl.recipe.table import Recipe
 from gamedsl.runtime.env import Env
@@ -145,6 +145,7 @@ def _dry_run(
         ("distinct prompts", f"{len(queries):,} a step"),
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *_warm_up(recipe),
+        *method_spec(recipe.method).facts(recipe, policy, metrics.learned),
         *_memory(policy, trained, work, spared),
         *_endpoints(recipe, seating, share),
         *replayed,

@@ -16,6 +16,7 @@ import gamedsl
 from gamedsl.training import checkpoint
 from gamedsl.training.advantages import Advantages
 from gamedsl.training.bundles import Bundles
+from gamedsl.training.dry_run import dry_run
 from gamedsl.training.estimators import ActionSums, estimator_of
 from gamedsl.training.methods import method_of
 from gamedsl.training.methods.base import Learner
@@ -26,7 +27,9 @@ from gamedsl.training.optimizer import between
 from gamedsl.training.reference import Reference
 from gamedsl.training.rollout import play
 from gamedsl.training.scoring import Scorer
+from gamedsl.training.seats import assign_seats
 from tests.train.conftest import (
+    CROWD,
     DILEMMA,
     HIDDEN,
     OFFER,
@@ -127,6 +130,22 @@ def test_rate_is_halved_after_worse_tries(compiled) -> None:
         record = method_of(learner).update(experience(measured.queries, weights))
         assert record["fitted"] == 2
         assert record["lr"] == pytest.approx(2.0 * factors)
+
+
+@pytest.mark.parametrize(
+    ("last", "fitter", "named"),
+    [(9, "auto", "newton"), (9, "adam", "adam"), (40, "auto", "adam"), (40, "newton", "newton")],
+)
+def test_a_dry_run_says_what_fits(compiled, tmp_path, last: int, fitter: str, named: str) -> None:
+    """What then does fit, and that Newton's method reads no learning rate."""
+    game = compiled(CROWD.replace("0..9", f"0..{last}").replace("guest: 4", "guest: 2"))
+    recipe = recipe_of(game, method="project", project__fitter=fitter, steps=1, games=64)
+    told = dry_run(game, recipe, assign_seats(game, recipe), lambda line: None)
+    (line,) = [line for line in told.splitlines() if line.startswith("fit ")]
+    assert f"by `{named}`" in line
+    assert ("reads no `lr`" in line) == (named == "newton")
+    step = run_of(game, recipe, tmp_path / "run")[0].records()[1]
+    assert ("tangents" in step, "lr" in step) == (named == "newton", named == "adam")
 
 
 def test_unvisited_decisions_move_to_the_magnet(compiled) -> None:

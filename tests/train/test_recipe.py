@@ -124,11 +124,15 @@ def test_the_command_line_is_a_source(compiled) -> None:
     assert _problems(game, "start={row: {defect: 0.2}}") == []
 
 
+NEWTON = ["method=project", "project.fitter=newton"]
+
+
 def test_settings_that_nothing_reads_are_told(compiled) -> None:
     """Of a file where the file decides, and of the command line whoever decides."""
     plain = compiled(DILEMMA)
     given = compiled(DILEMMA + "train: {method: project, project: {eta: [0.5, 0.1]}, games: 64}\n")
     wrong = compiled(DILEMMA + "train: {project: {eta: [0.5, 0.1]}}\n")
+    timed = compiled(DILEMMA + "train: {lr: 0.01}\n")
     sized = compiled(DILEMMA + "train: {lora: {rank: 4}}\n")
     for game, texts, unread in (
         (plain, ["clip=0.1"], []),
@@ -165,6 +169,18 @@ def test_settings_that_nothing_reads_are_told(compiled) -> None:
         (plain, ["dtype=bfloat16", "finetuning=full"], ["bfloat16"]),
         (plain, ["dtype=bfloat16", "model=small"], ["bfloat16"]),
         (plain, ["minibatches=4", "estimator=tree"], ["4"]),
+        (
+            plain,
+            [*NEWTON, "lr=0.01", "lr_schedule=cosine", "lr_warm_up=2", "betas=[0.5, 0.9]"],
+            ["0.01", "cosine", "2", "[0.5, 0.9]"],
+        ),
+        (plain, [*NEWTON, "project.rate=held", "project.batch=8"], ["held", "8"]),
+        (plain, [*NEWTON, "adapters=per_role", "roles.row.lr=0.01"], ["0.01"]),
+        (plain, ["method=project", "lr=0.01", "project.rate=held"], []),
+        (plain, ["method=project", "project.fitter=adam", "lr=0.01"], []),
+        (plain, ["lr=0.01", "project.fitter=newton"], ["newton"]),
+        (timed, NEWTON, []),
+        (timed, ["method=project"], []),
     ):
         problems = Problems()
         resolve(game.ir, parse_overrides(texts), problems)

@@ -37,8 +37,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gamedsl.recipe.conflicts import Conflict, all_written
 from gamedsl.recipe.methods import MethodSpec
-from gamedsl.recipe.setting import setting
-from gamedsl.recipe.table import LARGE
+from gamedsl.recipe.setting import is_one_of, setting
+from gamedsl.recipe.table import LARGE, Recipe
 from gamedsl.storage.shapes import NUMBER
 from gamedsl.training.methods.magnet import MagnetSettings
 
@@ -46,10 +46,15 @@ if TYPE_CHECKING:
     import numpy as np
     import torch
 
-    from gamedsl.policies.base import Query
+    from gamedsl.policies.base import Policy, Query
     from gamedsl.training.estimators import ActionSums, Experience
     from gamedsl.training.methods.base import Learner, Record
     from gamedsl.training.methods.fitting import Adam, Newton
+
+
+_BY_ADAM = is_one_of("project.fitter", "auto", "adam")
+_STEPS = ("lr", "lr_schedule", "lr_warm_up", "betas")
+"""Settings of optimiser steps, of which Newton's fit takes none."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +89,13 @@ class ProjectSettings:
         "adapted",
         "`lr` is `adapted`, halved where a try of `adam` made the fit worse and raised by a tenth"
         " elsewhere, or it is `held`: with momentum a worse try does not yet mean too long a step",
+        read_if=_BY_ADAM,
     )
     batch: int | None = setting(
         "all",
         "prompts of an optimiser step of `adam`, drawn in fours that share a beginning; with it"
         " `inner_steps` counts passes through all prompts",
-        low=1, high=1_000_000, absent="all",
+        low=1, high=1_000_000, absent="all", read_if=_BY_ADAM,
     )  # fmt: skip
     min_probability: float = setting(
         0, "the least probability of a legal action in a target, and so at every information set",
@@ -175,13 +181,26 @@ class Projection:
         self._targets = state["targets"]
 
     def _fitter(self, queries: Sequence[Query]) -> Newton | Adam:
-        from gamedsl.training.methods.tangent import fits
+        learner = self._learner
+        by_newton = fits_by_newton(learner.recipe, learner.policy, learner.known and queries)
+        return self._newton if by_newton else self._adam
 
-        wanted: str = self._project.fitter
-        if wanted == "auto":
-            few = self._learner.known and fits(self._learner.policy, queries)
-            wanted = "newton" if few else "adam"
-        return self._newton if wanted == "newton" else self._adam
+
+def fits_by_newton(recipe: Recipe, policy: Policy, known: Sequence[Query]) -> bool:
+    """Returns whether Newton's method fits the policy, given the queries of all decisions; none
+    where these are not known."""
+    from gamedsl.training.methods.tangent import fits
+
+    wanted = recipe.of(ProjectSettings).fitter
+    return wanted == "newton" or (wanted == "auto" and bool(known) and fits(policy, known))
+
+
+def told(recipe: Recipe, policy: Policy, known: Sequence[Query]) -> list[tuple[str, str]]:
+    """Returns how the policy will be fitted, for a dry run."""
+    if not fits_by_newton(recipe, policy, known):
+        return [("fit", f"by `adam`, in at most {recipe.inner_steps} tries a step")]
+    *most, last = (f"`{name}`" for name in _STEPS)
+    return [("fit", f"by `newton`, which reads no {', '.join(most)} or {last}")]
 
 
 def action_values(sums: ActionSums) -> list[np.ndarray]:
@@ -276,6 +295,8 @@ METHOD = MethodSpec(
     start=Projection,
     settings={"project": ProjectSettings},
     reads=("magnet", "scale", "baseline", "critic", "compare", "credit"),
+    reads_if=dict.fromkeys(_STEPS, _BY_ADAM),
+    facts=told,
     defaults={
         "games": 4096, "lr": 0.0005, "betas": (0, 0.999), "inner_steps": 8, "group_by": "deal",
         "magnet.weight": (0.3, 0.05),
