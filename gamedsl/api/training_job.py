@@ -10,11 +10,12 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gamedsl.collector import collector_paused
-from gamedsl.diagnostics import CompileError, Problems
+from gamedsl.diagnostics import CompileError, Note, Problems
 from gamedsl.errors import UserError
 from gamedsl.training.errors import TrainError
 
@@ -89,7 +90,7 @@ def new_job(
             require_room(out)
         game, proofs = read_game(file, params, listener)
         return TrainingJob(
-            *_checked(game, proofs, settings, addresses, listener), dict(params), None
+            *_checked(game, proofs, params, settings, addresses, listener), dict(params), None
         )
 
 
@@ -130,11 +131,12 @@ def resumed_job(
             )
         settings = [override(key, value) for key, value in found.settings().items()]
         settings += [override("wording", wording_of(info)), *more]
-        checked = _checked(game, proofs, settings, addresses, listener, warn=False)
+        params = info["params"]
+        checked = _checked(game, proofs, params, settings, addresses, listener, warn=False)
         _require_steps(found, checked[1].steps)
         if not forced and not any(found.checkpoints.glob("step-*.pt")):
             require_unchanged(checked[1], info.get("imitated", ()))
-        return TrainingJob(*checked, info["params"], found)
+        return TrainingJob(*checked, params, found)
 
 
 def may_change(key: str) -> bool:
@@ -210,8 +212,8 @@ def read_game(
 
 
 def _checked(
-    game: Game, proofs: tuple[Proof, ...], settings: Sequence[Setting], addresses: Collection[str],
-    listener: Listener, *, warn: bool = True,
+    game: Game, proofs: tuple[Proof, ...], params: Mapping[str, Any], settings: Sequence[Setting],
+    addresses: Collection[str], listener: Listener, *, warn: bool = True,
 ) -> tuple[Game, Recipe, SeatAssignment]:  # fmt: skip
     """Returns the game in the wording of its recipe, the recipe and its seat assignment. Problems
     that the file alone has were heard of before; with `warn`, warnings are passed on too."""
@@ -226,6 +228,8 @@ def _checked(
     check_equilibria(game.ir, recipe, {one.key: one.span for one in every}, proofs, problems)
     if warn:  # what a run imitated is of no use to it when it goes on
         _check_sources(game, recipe, every, addresses, problems)
+    if not problems.errors:
+        _check_levels(game, recipe, params, every, problems)
     if not problems.errors:
         require(game.ir, recipe)
         game = game.worded(recipe.wording)
@@ -252,6 +256,39 @@ def hire(
         span = span_of(error.setting, settings) or game.ir.span
         problems.add("GD0711", error.message, span, why="not to be had", help=error.help)
         return None
+
+
+def _check_levels(
+    game: Game, recipe: Recipe, params: Mapping[str, Any], settings: Sequence[Setting],
+    problems: Problems,
+) -> None:  # fmt: skip
+    """Report a level of a curriculum that cannot begin with what the one before it leaves. A level
+    that does not compile is reported when it is made."""
+    from gamedsl.compiler import compile_game
+    from gamedsl.recipe.resolve import span_of
+    from gamedsl.runtime.memory import refused_memory
+
+    plan = recipe.curriculum
+    if plan.param is None or not game.ir.lasting:
+        return
+    try:
+        levels = {
+            level: compile_game(game.files[0], {**params, plan.param: level})[0]
+            for level in dict.fromkeys(plan.levels)
+        }
+    except CompileError:
+        return
+    for before, after in pairwise(plan.levels):
+        refused = refused_memory(levels[before], levels[after])
+        if refused is not None:
+            state, why, instead = refused
+            span = span_of("curriculum.levels", settings) or game.ir.span
+            problems.add(
+                "GD0704", f"the level {after} cannot go on from the level {before}: {why}", span,
+                why="does not fit", help=f"put the levels in another order, or {instead}",
+                notes=(Note(state.span, "this lasts from level to level"),),
+            )  # fmt: skip
+            return
 
 
 _SLOW = ("model", "run", "mix", "policy", "equilibrium", "best_response")

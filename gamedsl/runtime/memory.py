@@ -43,11 +43,39 @@ def _value(ir: GameIR, state: State, left: Any) -> Any:
     return state.start | {s: _text(state, f"{state.name}.{s}", of, t) for s, t in left.items()}
 
 
+def _limit(state: State) -> int:
+    type = state.type.of if isinstance(state.type, PerSeat) else state.type
+    assert isinstance(type, Text), "no other type may last"
+    assert type.limit is not None, "nor a text without one"
+    return type.limit
+
+
 def _text(state: State, name: str, type: Any, left: Any) -> str:
     assert isinstance(type, Text), "no other type may last"
     if not isinstance(left, str) or (type.limit is not None and len(left) > type.limit):
         raise ValueError(f"a memory of `{name}` is a text of at most {type.limit} characters")
     return left
+
+
+def refused_memory(before: GameIR, after: GameIR) -> tuple[State, str, str] | None:
+    """Returns, where a memory that `before` leaves may be none of `after`, the same game with other
+    params, the state that it is of, what does not fit and what to do about it; None where all
+    fit."""
+    fewer = [seat for seat in before.seats if seat not in after.seats]
+    for earlier, state in zip(before.lasting, after.lasting, strict=True):
+        left, most = _limit(earlier), _limit(state)
+        if left > most:
+            return (
+                state,
+                f"`{state.name}` holds at most {most} characters, and {left} may be left to it",
+                f"declare `{state.name}` as `text({left})` at each level",
+            )
+        if isinstance(state.type, PerSeat) and fewer:
+            return (
+                state, f"there is no `{fewer[0]}`, whose `{state.name}` lasts",
+                "keep the seats of each level at those after it",
+            )  # fmt: skip
+    return None
 
 
 def memory_after(ir: GameIR, variables: Mapping[str, Any]) -> dict[str, Any]:

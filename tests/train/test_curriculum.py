@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import gamedsl
-from gamedsl.diagnostics import Problems
+from gamedsl.api.training_job import new_job
+from gamedsl.diagnostics import CompileError, Problems
 from gamedsl.recipe.resolve import parse_overrides, resolve
 from gamedsl.training import checkpoint
 from gamedsl.training.curriculum import Climb, climb
@@ -39,6 +40,21 @@ turns:
       - {role: all, choose: word, from: [yes, no]}
       - {pay: payoffs, value: "count(word, yes)"}
 claims: common_payoff
+"""
+NOTES = """
+game: notes
+roles: {walker: many}
+params: {length: {default: 40, in: 1..200}, many: {default: 2, in: 1..4}}
+state:
+  lessons: {of: text(length), lasts: run}
+  diary: {per: role, of: text(9), lasts: run, seen_by: owner}
+turns:
+  - {show: lessons, as: earlier, if: lessons != none}
+  - {role: all, choose: way, from: [left, right]}
+  - {each: roles, turns: [{role: me, say: lessons, max_tokens: 30}]}
+  - {role: all, say: diary, max_tokens: 30}
+payoffs: 1 if way.me == left else 0
+on_invalid: {then: forfeit, pay: -1}
 """
 PLAN = {
     "curriculum__param": "rounds",
@@ -155,6 +171,41 @@ def test_reward_bounds_come_from_plays_or_form() -> None:
     assert set(bounds.values()) == {(-1, 1)}
     record = {"payoff": dict.fromkeys(bounds, 0.0)}
     assert success(record, bounds) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("param", "levels", "left", "why"),
+    [
+        ("length", [5, 40, 40, 20], [40, 20],
+         "`lessons` holds at most 20 characters, and 40 may be left to it"),
+        ("many", [3, 2], [3, 2], "there is no `walker_3`, whose `diary` lasts"),
+        ("length", [5, 40], None, ""),
+        ("many", [2, 3], None, ""),
+    ],
+)  # fmt: skip
+def test_what_lasts_fits_the_next_level(
+    tmp_path: Path, param: str, levels: list[int], left: list[int] | None, why: str
+) -> None:
+    """Or training would end with an error at some level, where something long was left to it."""
+    path = tmp_path / "notes.yaml"
+    plan = f"train: {{curriculum: {{param: {param}, levels: {levels}}}}}\n"
+    path.write_text(NOTES + plan, encoding="utf-8")
+    if left is None:
+        assert new_job(path, {}, ()).recipe.curriculum.levels == tuple(levels)
+        return
+    with pytest.raises(CompileError) as refused:
+        new_job(path, {}, ())
+    (found,) = refused.value.diagnostics
+    before, after = left
+    assert found.code == "GD0704"
+    assert found.message == f"the level {after} cannot go on from the level {before}: {why}"
+    assert (found.span.text, found.span.line) == (str(levels), NOTES.count("\n") + 1)
+    assert found.help.startswith("put the levels in another order, or ")
+    games = [gamedsl.load(path, params={param: level}) for level in left]
+    memory = {"lessons": "a" * 40} if param == "length" else {"diary": {"walker_3": "a"}}
+    assert games[0].env().reset(0, memory=memory).memory == memory
+    with pytest.raises(ValueError, match="a memory of"):
+        games[1].env().reset(0, memory=memory)
 
 
 def test_what_is_no_curriculum(copy, tmp_path: Path) -> None:
