@@ -87,7 +87,8 @@ class ExactGame:
             holders, True, weights,
             np.array([[float(x) for x in tree.payoffs[n]] for n in ends]).reshape(shape),
             np.array([[float(x) for x in tree.rewards[n]] for n in ends]).reshape(shape),
-            np.zeros(shape, dtype=bool), *np.zeros((2, len(tree.seats)), dtype=int),
+            np.zeros(shape, dtype=bool), np.zeros(shape, dtype=int), np.zeros(shape, dtype=int),
+            np.ones(len(ends), dtype=bool),
         )  # fmt: skip
 
     def exploitability(self, tables: Iterable[Policy], utility: Utility) -> float | None:

@@ -28,12 +28,12 @@ class Games:
     rewards_GS: np.ndarray
     failed_GS: np.ndarray
     """Whether a seat gave an invalid reply."""
-    asked_S: np.ndarray
+    asked_GS: np.ndarray
     """Decisions that each seat was asked for."""
-    invalid_S: np.ndarray
+    invalid_GS: np.ndarray
     """Invalid replies of each seat."""
-    own_ends: int = 0
-    """Games that no invalid reply ended."""
+    own_ends_G: np.ndarray
+    """Whether no invalid reply ended a game."""
     reply_counts: Counts = field(default_factory=dict)
     """The counts of replies, in games in words."""
     carry: int = 1
@@ -60,13 +60,14 @@ class Games:
         return row_means(rows_G.reshape(-1, self.carry))
 
     def of_episode(self, number: int) -> Games:
-        """Returns the rows of one episode of each lineage, counted from 0. What counts replies is
-        that of all episodes."""
+        """Returns the rows of one episode of each lineage, counted from 0. `reply_counts` are
+        those of all episodes."""
         here = slice(number, None, self.carry)
         return replace(
             self, carry=1, weights_G=self.weights_G[here] * self.carry,
             payoffs_GS=self.payoffs_GS[here], rewards_GS=self.rewards_GS[here],
-            failed_GS=self.failed_GS[here],
+            failed_GS=self.failed_GS[here], asked_GS=self.asked_GS[here],
+            invalid_GS=self.invalid_GS[here], own_ends_G=self.own_ends_G[here],
             referee_payoffs={who: paid_G[here] for who, paid_G in self.referee_payoffs.items()},
         )  # fmt: skip
 
@@ -84,6 +85,25 @@ class Games:
         void = (failed_first & failed_second) | (np.isnan(first) & np.isnan(second))
         won = np.where(void, np.nan, won)
         return np.stack([won, 1 - won], axis=1)
+
+
+def share_by_seed(
+    parts: Iterable[tuple[Games, np.ndarray, np.ndarray]],
+) -> Estimate | None:
+    """Returns the share of trials that succeeded, of seatings with their successes and trials in
+    each game, [G]. The games of one seed, in all seatings, are a cluster; with memory, those of one
+    lineage. None where there was no trial."""
+    rows: list[tuple[np.ndarray, ...]] = [
+        tuple(counts_G.reshape(-1, games.carry).sum(axis=1) for counts_G in counts)
+        for games, *counts in parts
+        if not games.exact
+    ]
+    clusters = max((len(trials_C) for _, trials_C in rows), default=0)
+    both_2C = np.zeros((2, clusters))
+    for part in rows:
+        for total_C, found_C in zip(both_2C, part, strict=True):
+            total_C[: len(found_C)] += found_C
+    return share_of_clusters(*both_2C, least_effect=1)
 
 
 class Contest(NamedTuple):

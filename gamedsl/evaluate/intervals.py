@@ -72,10 +72,14 @@ def share(successes: float, trials: int) -> Estimate | None:
     return _wilson(successes / trials, trials, trials) if trials else None
 
 
-def share_of_clusters(successes_C: np.ndarray, trials_C: np.ndarray) -> Estimate | None:
+def share_of_clusters(
+    successes_C: np.ndarray, trials_C: np.ndarray, *, least_effect: float = 0.0
+) -> Estimate | None:
     """A share of trials of which only clusters are independent, with Wilson's score interval; None
     without trials. The effective number of trials is theirs by the design effect (Kish 1965): the
-    variance between clusters over that of independent trials. Where no cluster differs from
+    variance of the share between clusters, as that of a ratio, over the variance of independent
+    trials (Franco et al. 2019 compare such intervals). It is no less than `least_effect`: with 1,
+    trials never count for more than as many independent ones. Where no cluster differs from
     another, each is one trial."""
     successes, trials = float(successes_C.sum()), float(trials_C.sum())
     if not trials:
@@ -84,7 +88,7 @@ def share_of_clusters(successes_C: np.ndarray, trials_C: np.ndarray) -> Estimate
     clusters = int(np.count_nonzero(trials_C))
     effect = trials / clusters
     if spread:
-        effect = spread / (trials * successes * (trials - successes))
+        effect = max(spread / (trials * successes * (trials - successes)), least_effect)
     return _wilson(successes / trials, trials / effect, clusters)
 
 

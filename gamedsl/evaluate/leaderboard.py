@@ -221,8 +221,8 @@ def match_of(
         seed, games.games, tuple(mean for mean, _ in moments),
         tuple(variance for _, variance in moments), _result(games),
         _average(games, contest.points(games)) if contest is not None else None,
-        tuple(int(n) for n in games.asked_S),
-        tuple(int(n) for n in games.invalid_S), versions(),
+        tuple(int(n) for n in games.asked_GS.sum(axis=0)),
+        tuple(int(n) for n in games.invalid_GS.sum(axis=0)), versions(),
         {seat: (one.identity, one.name) for seat, one in referees.items()},
     )  # fmt: skip
 

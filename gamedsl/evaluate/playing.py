@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 
 from gamedsl.evaluate.games import Games, row_means
-from gamedsl.evaluate.replies import Counts, Keep, Talk, summed
+from gamedsl.evaluate.replies import Counts, Keep, Talk, in_clusters
 from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import Answered, DrawingPlayer, Player, Posed, Speaker
 from gamedsl.players.endpoint import EndpointPlayer
@@ -169,9 +169,9 @@ class _Rows:
     rewards: list[list[float]] = field(default_factory=list)
     judged: list[dict[str, float]] = field(default_factory=list)
     failed: list[list[bool]] = field(default_factory=list)
-    asked: Counter[str] = field(default_factory=Counter)
-    invalid: Counter[str] = field(default_factory=Counter)
-    own_ends: int = 0
+    asked: list[list[int]] = field(default_factory=list)
+    invalid: list[list[int]] = field(default_factory=list)
+    own_ends: list[bool] = field(default_factory=list)
     said: list[Counts] = field(default_factory=list)
 
     def add(self, seats: Sequence[str], talks: Sequence[Talk]) -> None:
@@ -183,9 +183,10 @@ class _Rows:
             judged = episode.referee_payoffs.items()
             self.judged.append({seat: _number(amount) for seat, amount in judged})
             self.failed.append([seat in episode.failures for seat in seats])
-            self.asked += talk.asked
-            self.invalid.update(mistake.decision.seat for mistake in episode.mistakes)
-            self.own_ends += not episode.failures
+            self.asked.append([talk.asked[seat] for seat in seats])
+            invalid = Counter(mistake.decision.seat for mistake in episode.mistakes)
+            self.invalid.append([invalid[seat] for seat in seats])
+            self.own_ends.append(not episode.failures)
             self.said.append(talk.counts)
 
 
@@ -320,9 +321,10 @@ def _games(env: Env, holders: Holders, rows: _Rows, carry: int) -> Games:
         np.array(rows.payoffs, dtype=float).reshape(shape),
         np.array(rows.rewards, dtype=float).reshape(shape),
         np.array(rows.failed, dtype=bool).reshape(shape),
-        np.array([rows.asked[seat] for seat in seats]),
-        np.array([rows.invalid[seat] for seat in seats]),
-        rows.own_ends, summed(rows.said), carry, _referee_payoffs(env, rows),
+        np.array(rows.asked, dtype=int).reshape(shape),
+        np.array(rows.invalid, dtype=int).reshape(shape),
+        np.array(rows.own_ends, dtype=bool), in_clusters(rows.said, carry), carry,
+        _referee_payoffs(env, rows),
     )  # fmt: skip
 
 

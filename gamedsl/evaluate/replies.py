@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gamedsl.evaluate.intervals import Estimate, share
+import numpy as np
+
+from gamedsl.evaluate.intervals import Estimate, share_of_clusters
 from gamedsl.evaluate.seating import Holders
 from gamedsl.players.base import Answered
 
@@ -30,13 +32,17 @@ class ReplySite(NamedTuple):
 @dataclass
 class ReplyCount:
     """The replies at one place. `invalid` are those that were not valid, by reason, `forfeits`
-    those of them that ended a game; of `written` replies the `tokens` were counted."""
+    those of them that ended a game; of `written` replies the `tokens` were counted. `asked` and
+    `refused` are the replies, and the invalid ones, of each cluster of games, by its number: the
+    replies of one are alike."""
 
     replies: int = 0
     invalid: Counter[str] = field(default_factory=Counter)
     forfeits: Counter[str] = field(default_factory=Counter)
     written: int = 0
     tokens: int = 0
+    asked: Counter[int] = field(default_factory=Counter)
+    refused: Counter[int] = field(default_factory=Counter)
 
     def add(self, more: ReplyCount) -> None:
         self.replies += more.replies
@@ -44,11 +50,15 @@ class ReplyCount:
         self.forfeits += more.forfeits
         self.written += more.written
         self.tokens += more.tokens
+        self.asked += more.asked
+        self.refused += more.refused
 
     @property
     def valid(self) -> Estimate | None:
         """The share of valid replies."""
-        return share(self.replies - self.invalid.total(), self.replies)
+        asked_C = np.array(list(self.asked.values()))
+        refused_C = np.array([self.refused[cluster] for cluster in self.asked])
+        return share_of_clusters(asked_C - refused_C, asked_C, least_effect=1)
 
     @property
     def length(self) -> float | None:
@@ -57,6 +67,21 @@ class ReplyCount:
 
 
 Counts = Mapping[ReplySite, ReplyCount]
+
+
+def in_clusters(games: Sequence[Counts], size: int) -> dict[ReplySite, ReplyCount]:
+    """The counts of games, of which so many in a row are a cluster."""
+    return summed(
+        {
+            place: replace(
+                count,
+                asked=Counter({number // size: count.replies}),
+                refused=Counter({number // size: count.invalid.total()}),
+            )
+            for place, count in counts.items()
+        }
+        for number, counts in enumerate(games)
+    )
 
 
 def summed(every: Iterable[Counts]) -> dict[ReplySite, ReplyCount]:

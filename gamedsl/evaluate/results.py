@@ -17,8 +17,9 @@ from gamedsl.evaluate.games import (
     WinRecord,
     mean_over_seatings,
     record,
+    share_by_seed,
 )
-from gamedsl.evaluate.intervals import Estimate, mean_of_clusters, share
+from gamedsl.evaluate.intervals import Estimate, mean_of_clusters
 from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.replies import Keep, ReplyCount, ReplySite, summed
 from gamedsl.evaluate.seating import Holders, Pairing
@@ -190,13 +191,11 @@ class Evaluation:
 
     def invalid(self, name: str) -> Estimate | None:
         """The share of a contestant's replies that were invalid; None where it was asked none."""
-        failed = asked = 0
+        parts = []
         for games in self.games.values():
-            for number, holder in enumerate(games.holders):
-                if holder == name:
-                    failed += int(games.invalid_S[number])
-                    asked += int(games.asked_S[number])
-        return share(failed, asked)
+            own_S = np.array([holder == name for holder in games.holders])
+            parts.append((games, games.invalid_GS @ own_S, games.asked_GS @ own_S))
+        return share_by_seed(parts)
 
     @property
     def in_words(self) -> bool:
@@ -211,5 +210,7 @@ class Evaluation:
     @property
     def own_ends(self) -> Estimate | None:
         """The share of games that no invalid reply ended."""
-        played = [games for games in self.games.values() if not games.exact]
-        return share(sum(g.own_ends for g in played), sum(g.games for g in played))
+        return share_by_seed(
+            (games, games.own_ends_G, np.ones(len(games.own_ends_G)))
+            for games in self.games.values()
+        )

@@ -170,7 +170,7 @@ def test_invalid_replies_forfeit_and_are_counted(tmp_path) -> None:
     path.write_text(RESIGNS, encoding="utf-8")
     found = evaluated(RPS, f"odd=module:{path}:Resigns", "fixed:rock", games=200)
     invalid = found.invalid("odd")
-    assert 0.4 < invalid.low < invalid.value < invalid.high < 0.6
+    assert 0.35 < invalid.low < invalid.value < invalid.high < 0.6
     assert found.invalid("fixed:rock").value == 0
     (pair,) = [p for p in found.pairings if (p.focal, p.background) == ("odd", "fixed:rock")]
     record = found.record(pair)

@@ -3,6 +3,7 @@ seed, a lineage or a referee."""
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ import gamedsl
 from gamedsl.evaluate import Options, Plan, contestants, evaluate
 from gamedsl.evaluate.games import Games, record
 from gamedsl.evaluate.intervals import mean, mean_of_clusters, share
-from gamedsl.evaluate.replies import Talk
+from gamedsl.evaluate.replies import ReplyCount, Talk
 from gamedsl.players.base import Answered
 from gamedsl.runtime import Action
 from tests.evaluate.small import evaluated
@@ -45,6 +46,32 @@ turns:
   - {role: all, choose: claim, from: [red, blue]}
   - {role: judge, choose: verdict, from: [ann, bob]}
 payoffs: 1 if verdict == me else 0
+"""
+
+
+TALK = """
+game: talk
+roles: [ann, bob]
+state: {note: {of: text(40), lasts: run}}
+turns:
+  - {draw: weather, from: [sun, rain], seen_by: all}
+  - repeat: 3
+    turns:
+      - {role: all, say: word, max_tokens: 9}
+  - {role: ann, say: note, max_tokens: 9}
+payoffs: 1 if me == ann else 0
+on_invalid: {then: skip, pay: -1}
+"""
+MUTE = """
+from gamedsl.runtime import Action
+
+class Mute:
+    \"\"\"Says nothing where it rains.\"\"\"
+
+    def __init__(self, seed=0): ...
+
+    def act(self, decision, episode):
+        return "" if "rain" in decision.information_set else "yes"
 """
 
 
@@ -84,7 +111,17 @@ def games_of(results_G: np.ndarray, carry: int = 1) -> Games:
     count = len(results_G)
     return Games(
         ("a", "b"), False, np.full(count, 1 / count), payoffs_GS, payoffs_GS,
-        np.zeros(payoffs_GS.shape, dtype=bool), np.zeros(2), np.zeros(2), carry=carry,
+        np.zeros(payoffs_GS.shape, dtype=bool), np.zeros((count, 2)), np.zeros((count, 2)),
+        np.ones(count, dtype=bool), carry=carry,
+    )  # fmt: skip
+
+
+def counted(invalid_G: np.ndarray, asked_G: np.ndarray) -> ReplyCount:
+    """The counts of replies at one place, of independent games."""
+    return ReplyCount(
+        int(asked_G.sum()), Counter({"missing": int(invalid_G.sum())}),
+        asked=Counter(dict(enumerate(asked_G.tolist()))),
+        refused=Counter(dict(enumerate(invalid_G.tolist()))),
     )  # fmt: skip
 
 
@@ -107,6 +144,72 @@ def test_intervals_cover_where_games_are_alike(
         assert found.won.value == pytest.approx(won.mean())
         covered += found.won.low <= p <= found.won.high
     assert covered / rounds >= 0.92
+
+
+@pytest.mark.parametrize(("p", "games"), [(0.1, 200), (0.5, 30)])
+def test_intervals_cover_where_replies_are_alike(p: float, games: int) -> None:
+    """The replies of a game are all valid or all invalid in nine of ten; some have four times as
+    many as others. As independent trials they have intervals too narrow."""
+    stream, rounds = np.random.default_rng(5), 400
+    covered = independent = 0
+    for _ in range(rounds):
+        asked_G = stream.choice([5, 20], size=games)
+        common, alike = stream.random(games) < p, stream.random(games) < 0.9
+        invalid_G = np.where(alike, common * asked_G, stream.binomial(asked_G, p))
+        found = counted(invalid_G, asked_G).valid
+        alone = share(int((asked_G - invalid_G).sum()), int(asked_G.sum()))
+        assert found is not None
+        assert alone is not None
+        assert found.value == pytest.approx(alone.value)
+        assert found.half >= alone.half
+        covered += found.low <= 1 - p <= found.high
+        independent += alone.low <= 1 - p <= alone.high
+    assert 0.92 <= covered / rounds <= 0.98
+    assert independent / rounds < 0.5
+
+
+def test_single_replies_are_independent_trials() -> None:
+    """And replies of which each game has as many invalid ones count for no more."""
+    invalid_G, asked_G = np.array([1] * 12 + [0] * 48), np.ones(60)
+    assert counted(invalid_G, asked_G).valid == share(48, 60)
+    even = counted(np.ones(60), np.full(60, 4)).valid
+    other = counted(np.append(np.ones(59), 2), np.full(60, 4)).valid
+    independent = share(179, 240)
+    assert even is not None
+    assert other is not None
+    assert independent is not None
+    assert (other.low, other.high) == (independent.low, independent.high)
+    assert even.half > other.half  # nothing differs, and so nothing is known of how much it may
+
+
+def test_a_game_without_invalid_replies_counts_once() -> None:
+    for invalid in (0, 13):
+        found = counted(np.full(100, invalid), np.full(100, 13)).valid
+        assert found == share(100 - 100 * invalid // 13, 100)
+
+
+@pytest.mark.parametrize("carry", [1, 2])
+def test_replies_of_one_seed_are_a_cluster(tmp_path: Path, carry: int) -> None:
+    """In all seatings of a contestant, and where memory goes on in all games of a lineage."""
+    path = write(tmp_path, TALK)
+    (tmp_path / "mute.py").write_text(MUTE, encoding="utf-8")
+    people = contestants([f"mute=module:{tmp_path / 'mute.py'}:Mute", "random"])
+    found = evaluate(gamedsl.load(path), Plan(people, people), Options(games=80, carry=carry))
+    invalid, own = found.invalid("mute"), found.own_ends
+    assert invalid is not None
+    assert own is not None
+    rows = [(g.invalid_GS, g.asked_GS, g.own_ends_G) for g in found.games.values()]
+    longest = max(len(asked) for _, asked, _ in rows)
+    assert invalid.rows == own.rows == longest // carry
+    assert 0 < invalid.value < 1
+    total = sum(int(asked.sum()) for _, asked, _ in rows)
+    assert sum(count.replies for count in found.reply_counts.values()) == total
+    for place, count in found.reply_counts.items():
+        assert count.asked.total() == count.replies
+        assert count.refused.total() == count.invalid.total()
+        assert len(count.asked) <= longest // carry
+        if place.who == "mute":
+            assert count.valid.half > share(count.replies - 20, count.replies).half
 
 
 def test_luck_that_cancels_between_seatings_narrows_the_interval() -> None:

@@ -203,7 +203,9 @@ def test_replies_are_parsed_strictly_and_non_labels_forfeit() -> None:
         options = Options(games=30, endpoints=settings(concurrency=1))
         found = evaluate(gamedsl.load(RPS), plan, options)
     invalid = found.invalid(name)
-    assert (invalid.value, invalid.rows) == (pytest.approx(1 / 3), len(served.asked))
+    refused = sum(int(games.invalid_GS.sum()) for games in found.games.values())
+    assert invalid.value == pytest.approx(refused / len(served.asked)) == pytest.approx(1 / 3)
+    assert invalid.rows == 30  # of a seed, the games in which it has a seat are alike
     assert found.exploitability[name].kind == "unknown"
     pairing = next(p for p in found.pairings if not p.mirror)
     assert found.record(pairing).lost.value >= 1 / 3 - 0.05
