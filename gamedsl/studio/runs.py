@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -20,19 +20,37 @@ MOST_PAGE = 1 << 24
 
 
 def rows(folders: Sequence[str]) -> list[dict[str, Any]]:
-    """Returns what a list says of each run, or its `fault`."""
-    return [_row(Path(folder)) for folder in folders]
+    """Returns what a list says of each run, or its `fault`. Runs that differ in the seed alone have
+    one `recipe`; a run that cannot be read has none."""
+    from gamedsl.view.report.comparison import with_lengths
+
+    found = [_row(Path(folder)) for folder in folders]
+    alike: dict[str, list[dict[str, Any]]] = {}
+    for row in found:
+        alike.setdefault(_text_of(row["settings"]), []).append(row)
+    for group in alike.values():
+        settings = with_lengths(
+            [row["settings"] for row in group],
+            [row["total"] for row in group],
+            [row["state"] == "ended" for row in group],
+        )
+        for row, one in zip(group, settings, strict=True):
+            row["recipe"] = _text_of(one)
+    return found
+
+
+def _text_of(settings: Mapping[str, str]) -> str:
+    return "\n".join(f"{name}={value}" for name, value in sorted(settings.items()))
 
 
 def _row(folder: Path) -> dict[str, Any]:
     from gamedsl.view.report.comparison import recipe_settings
 
-    row = {"game": "", "model": "", "seed": "", "steps": "", "state": "", "headline": ""}
-    row["recipe"] = ""
+    row: dict[str, Any] = {"game": "", "model": "", "seed": "", "steps": "", "state": ""}
+    row |= {"headline": "", "settings": {}, "total": None}
     try:
         saved = open_saved(folder)
-        info, records = saved.info(), saved.records()
-        settings = recipe_settings(info, saved.settings())
+        info, records, recipe = saved.info(), saved.records(), saved.settings()
     except RunDamaged as error:
         return row | {"fault": str(error)}
     end = next((record for record in reversed(records) if record["event"] == "end"), None)
@@ -42,8 +60,9 @@ def _row(folder: Path) -> dict[str, Any]:
         "model": info.get("model", ""),
         "seed": info.get("seed", ""),
         "steps": records[-1]["step"] if records else 0,
+        "total": recipe.get("steps"),
         "state": "ended" if end else "running, or stopped",
-        "recipe": "\n".join(f"{name}={value}" for name, value in sorted(settings.items())),
+        "settings": recipe_settings(info, recipe),
         "headline": summary.partition(". ")[0],
         "fault": "",
     }

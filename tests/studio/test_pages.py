@@ -14,6 +14,7 @@ import pytest
 from gamedsl.cli import main
 from gamedsl.studio import replays
 from gamedsl.studio.records import Advice
+from gamedsl.studio.runs import rows, seeds
 from tests.studio.client import Client
 from tests.studio.person import play_to_the_end
 from tests.studio.test_seats import started
@@ -390,6 +391,30 @@ def test_seeds_of_one_recipe_are_one_page(owner: Client, folder: Path) -> None:
     assert 'class="band' in page.html
     one = owner.get("/run?folder=runs/seed-1")
     assert "hunter:move" in one.text
+
+
+def lasting(folder: Path, seed: int, steps: int, *, ended: bool = True) -> str:
+    """Writes a run that was asked for 6 steps, or for those that it ended after."""
+    run = run_of_stag_hunt(folder, seed)
+    recipe = f"steps: {steps if ended else 6}\nseed: {seed}\n"
+    (run / "recipe.yaml").write_text(recipe, encoding="utf-8")
+    lines = [{"event": "step", "step": n, "reward": {"hunter": steps}} for n in range(1, steps + 1)]
+    lines += [{"event": "end", "step": steps}] if ended else []
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (run / "metrics.jsonl").write_text(text, encoding="utf-8")
+    return str(run)
+
+
+def test_runs_of_different_lengths_are_not_pooled(tmp_path: Path) -> None:
+    """The last steps of runs of 2 and of 6 steps would have the mean 4. One that has not ended may
+    just be behind."""
+    runs = [lasting(tmp_path, seed, steps) for seed, steps in enumerate((2, 6, 2, 6))]
+    runs.append(lasting(tmp_path, 4, 3, ended=False))
+    short, long, *others, behind = [row["recipe"] for row in rows(runs)]
+    assert short != long
+    assert [*others, behind] == [short, long, long]
+    assert dict(seeds(runs[:3:2])["means"])["hunter"] == "2 ± 0"
+    assert len({row["recipe"] for row in rows([runs[1], runs[4]])}) == 1
 
 
 def test_a_tile_has_the_last_result(owner: Client, folder: Path) -> None:

@@ -35,7 +35,7 @@ IGNORED = frozenset({
     "seed", "steps", "checkpoint_every", "keep_checkpoints", "transcripts_every", "pass_tokens",
     "recompute", "threads",
 })  # fmt: skip
-"""Settings that do not put runs into different groups; of `steps` see `run_groups`."""
+"""Settings that do not put runs into different groups; of `steps` see `with_lengths`."""
 
 MANY_DECISIONS, MANY_ACTIONS = 12, 6
 """Decisions of a group whose odds are drawn, and actions at each."""
@@ -82,13 +82,14 @@ def write_comparison(folders: Sequence[Path], out: Path) -> Path:
 
 
 def run_groups(runs: Sequence[RunData]) -> list[RunGroup]:
-    """The runs in groups, in order of first appearance, each named by the settings that differ.
-    The number of steps is such a setting where runs that ended were asked for different ones: a run
-    that has not ended may just be behind."""
+    """The runs in groups, in order of first appearance, each named by the settings that differ, the
+    number of steps among them (`with_lengths`)."""
     groups: dict[tuple[Any, ...], list[RunData]] = {}
-    flat = [recipe_settings(run.info, run.recipe) for run in runs]
-    if len({run.total for run in runs if run.end}) > 1:
-        flat = [one | {"steps": str(run.total)} for one, run in zip(flat, runs, strict=True)]
+    flat = with_lengths(
+        [recipe_settings(run.info, run.recipe) for run in runs],
+        [run.total for run in runs],
+        [run.end is not None for run in runs],
+    )
     for run, settings in zip(runs, flat, strict=True):
         groups.setdefault(tuple(sorted(settings.items())), []).append(run)
     named = [dict(key) for key in groups]
@@ -98,6 +99,16 @@ def run_groups(runs: Sequence[RunData]) -> list[RunGroup]:
     short = all(len(name) <= SHORT for name in names)
     tags = names if short else [_letter(i) for i in range(len(names))]
     return list(starmap(RunGroup, zip(names, tags, map(tuple, groups.values()), strict=True)))
+
+
+def with_lengths(
+    settings: Sequence[dict[str, str]], totals: Sequence[int | None], ended: Sequence[bool]
+) -> list[dict[str, str]]:
+    """Returns the settings of runs, with the number of steps that each was asked for where runs
+    that ended were asked for different ones: a run that has not ended may just be behind."""
+    if len({total for total, end in zip(totals, ended, strict=True) if end}) < 2:
+        return list(settings)
+    return [one | {"steps": str(total)} for one, total in zip(settings, totals, strict=True)]
 
 
 def _letter(i: int) -> str:
