@@ -67,7 +67,9 @@ def report_misfit(
         node.span,
         why=f"this is {typed.type}",
         notes=notes,
-        help=_conversion_fix(context, typed, wanted, node) or help,
+        help=_empty_let(context, typed, wanted)
+        or _conversion_fix(context, typed, wanted, node)
+        or help,
     )
 
 
@@ -138,7 +140,8 @@ def _argument_help(
     if BUILTINS[function].undefined == "by exponent" and isinstance(arguments[1].type, Number):
         help = "an exponent is a whole number, such as `2` or `-1`"
     return (
-        _part_test(function, arguments)
+        _empty_argument(context, function, arguments)
+        or _part_test(function, arguments)
         or _set_operation(node, function, arguments)
         or _rounded(function, arguments)
         or _number_fields(function, arguments)
@@ -234,6 +237,53 @@ def _reads_params(context: TypingContext, expr: ir.Expr) -> bool:
     return False
 
 
+_UNTYPED = List(WHOLE, 0)
+"""The type of `[]` where nothing beside it says what its items are."""
+
+
+def _empty_let(context: TypingContext, typed: ir.Expr, wanted: Type) -> Help:
+    """Returns the fix of a let that is `[]`, where a collection of another type is wanted."""
+    kind = plain(wanted)
+    untyped = isinstance(typed, ir.LetCall) and typed.type == _UNTYPED
+    if not untyped or not isinstance(kind, List | Set):
+        return ""
+    name, of = typed.span.text, _type_name(context, kind.of)
+    declared = f"`{name}: {{list: {of or 'T'}}}`" + ("" if of else ", and `T` under `types`")
+    return substitute(
+        typed.span, "[]",
+        f"`{name}` is `[]`, which by itself is {_UNTYPED}: write `[]` here, or declare it under "
+        f"`state` with its type, {declared}",
+    )  # fmt: skip
+
+
+def _empty_argument(context: TypingContext, function: str, arguments: Sequence[ir.Expr]) -> Help:
+    """Returns the fix of an argument that is a let of `[]`, where another list would do."""
+    rule, types = BUILTINS[function].rule, [argument.type for argument in arguments]
+    others = [type for type in types if type != _UNTYPED]
+    for wanted in (*others, *map(List, others), List(BOOL)):
+        tried = tuple(wanted if type == _UNTYPED else type for type in types)
+        sets = tuple(Set(type.of) if isinstance(type, List) else type for type in tried)
+        if rule(tried) is not None or rule(sets) is not None:
+            fixes = (_empty_let(context, argument, wanted) for argument in arguments)
+            return next((fix for fix in fixes if fix), "")
+    return ""
+
+
+def _type_name(context: TypingContext, type: Type) -> str:
+    """Returns how a type is written where state is declared; empty for one without a name."""
+    match plain(type):
+        case Bool():
+            return "truth"
+        case Seat():
+            return "role"
+        case Number(low=int() as low, high=int() as high):
+            return f"{low}..{high}"
+        case Enum(name=name) if isinstance(context.names.declared.get(name), TypeName):
+            return name
+        case _:  # is written at the step or the field that has it
+            return ""
+
+
 def _part_test(function: str, arguments: Sequence[ir.Expr]) -> str:
     """Returns the test by which an argument is of the part of a union that a built-in takes."""
     for place, argument in enumerate(arguments):
@@ -286,9 +336,11 @@ def _set_operation(node: ast.Node, function: str, arguments: Sequence[ir.Expr]) 
     if named is None or not all(isinstance(kind, List | Set) for kind in kinds):
         return ""
     held = [kind.of for kind in kinds if isinstance(kind, List | Set)]
-    if join(*held) is None:
+    empty = [argument.type == _UNTYPED for argument in arguments]
+    if join(*held) is None and not any(empty):
         return "they hold different types: choose from a type that has both, such as `A | B`"
-    whole = f"{named}({', '.join(argument.span.text for argument in arguments)})"
+    texts = ["[]" if none else a.span.text for a, none in zip(arguments, empty, strict=True)]
+    whole = f"{named}({', '.join(texts)})"
     return substitute(node.span, whole, f"of sets and of cells write `{whole}`")
 
 
@@ -402,6 +454,8 @@ def one_type_help(
     if isinstance(first[1].type, Bool):
         sides.reverse()
     for (node, typed), (_, other) in sides:
+        if fix := _empty_let(context, typed, other.type):
+            return fix
         if isinstance(other.type, List) and fits(typed.type, other.type.of):
             whole = f"[{node.span.text}]"
             return substitute(node.span, whole, f"a list with it alone is `{whole}`")

@@ -1,4 +1,5 @@
-"""The help of GD0305 can be followed: a value per role for `argmax`, and one type for two lists."""
+"""The help of GD0305 can be followed: a value per role for `argmax`, one type for two lists, and a
+type for an empty one."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import gamedsl
+from gamedsl.diagnostics.fixes import apply_edits
 from gamedsl.ir.expr import Read, walk
 
 FILE = """\
@@ -50,6 +52,58 @@ def test_lists_of_two_types_have_no_union(tmp_path: Path) -> None:
     assert "union" not in help
     assert "a type that has both" in help
     assert "`union([red], [blue])`" in refused(tmp_path, FROM='"[red] + [blue]"')
+
+
+EMPTY = """\
+game: bids
+roles: [ann, bob]
+types: {Word: [red, blue]}
+turns:
+  - {draw: sign, from: Word, seen_by: all}
+  - {role: all, choose: bid, from: 1..3}
+SECTION
+payoffs: 1 if VALUE else 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "declared"),
+    [
+        ("sign in banned", "Word"),
+        ("sign in union(banned, [sign])", "Word"),
+        ("banned == [me]", "role"),
+        ("count(banned) > 0", "truth"),
+        ("me in ([me] if sign == red else banned)", "role"),
+    ],
+)
+def test_an_empty_list_gets_a_type(value: str, declared: str, tmp_path: Path) -> None:
+    """Both ways that the help names are right: `[]` where it is read, and a type under `state`."""
+    path = tmp_path / "bids.yaml"
+    given = EMPTY.replace("VALUE", value)
+    path.write_text(given.replace("SECTION", "let: {banned: []}"), encoding="utf-8")
+    with pytest.raises(gamedsl.CompileError) as error:
+        gamedsl.load(path)
+    (problem,) = error.value.diagnostics
+    assert (problem.code, [edit.text for edit in problem.edits]) == ("GD0305", ["[]"])
+    assert f"under `state` with its type, `banned: {{list: {declared}}}`" in problem.help
+    for text in (
+        apply_edits(path.read_text(encoding="utf-8"), problem.edits),
+        given.replace("SECTION", f"state: {{banned: {{list: {declared}}}}}"),
+    ):
+        path.write_text(text, encoding="utf-8")
+        gamedsl.load(path)
+
+
+def test_a_sum_with_an_empty_list_is_a_union(tmp_path: Path) -> None:
+    path = tmp_path / "bids.yaml"
+    given = EMPTY.replace("VALUE", "sign in banned + [sign]")
+    path.write_text(given.replace("SECTION", "let: {banned: []}"), encoding="utf-8")
+    with pytest.raises(gamedsl.CompileError) as error:
+        gamedsl.load(path)
+    (problem,) = error.value.diagnostics
+    assert problem.help == "of sets and of cells write `union([], [sign])`"
+    path.write_text(apply_edits(path.read_text(encoding="utf-8"), problem.edits), encoding="utf-8")
+    gamedsl.load(path)
 
 
 UNION = """\
