@@ -375,20 +375,25 @@ def run_job(
 ) -> Trained:
     """Trains until the last step, or until a signal (Ctrl-C) asks for the end: then after the step
     under way, with everything saved. Writes the run's page. Processes that `torchrun` started train
-    together; `watch` is asked in the leading one alone.
+    together; `watch` is asked in the leading one alone. The policy is closed at the end, whatever
+    the end is.
 
     Raises CompileError where prompts are too long for the model, and ModelError, TrainError,
     RunDamaged, EndpointError and WriteRefused.
     """
     from gamedsl.training.engine import deterministic
 
-    with deterministic(job.recipe.deterministic):
-        return _run_job(job, watch, out, listener or Listener())
+    with deterministic(job.recipe.deterministic), ExitStack() as opened:
+        return _run_job(job, watch, out, listener or Listener(), opened)
 
 
-def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listener) -> Trained:
+def _run_job(
+    job: TrainingJob, watch: Watch, out: Path | None, listener: Listener, opened: ExitStack
+) -> Trained:
+    """Does what `run_job` does; `opened` closes what is open at the end."""
+    from gamedsl.policies.factory import close_policy
     from gamedsl.policies.process_group import join
-    from gamedsl.training.engine import close, kv_rooms, open_policy, set_threads
+    from gamedsl.training.engine import kv_rooms, open_policy, set_threads
 
     recipe, threads = job.recipe, job.recipe.threads
     if job.run is not None and threads is None:
@@ -400,6 +405,7 @@ def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listene
         policy = open_policy(
             job.game, recipe, listener.notify, fresh=job.run is None, rooms=rooms, group=group
         )
+        opened.callback(close_policy, policy)
         from gamedsl.training.curriculum import climb
         from gamedsl.training.interrupt import Interrupt
         from gamedsl.training.processes import Agreement, check_players, folder_of
@@ -412,7 +418,7 @@ def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listene
         _check_readable(job, writer(policy), listener)
     check_players(job.seating, group)
 
-    def opened() -> RunFolder:
+    def open_folder() -> RunFolder:
         return job.run or create(
             job.game, recipe, out, job.params, policy.tokenizer, threads,
             kv_rooms(policy) if written else {},
@@ -421,7 +427,7 @@ def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listene
     leads = group is None or group.leads
     forced = job.run is not None and job.run.forced
     with (
-        folder_of(group, opened, forced=forced) as folder, folder.locked() as alone,
+        folder_of(group, open_folder, forced=forced) as folder, folder.locked() as alone,
         ExitStack() as stack, _saying_how_to_go_on(folder, listener),
     ):  # fmt: skip
         if not alone:
@@ -439,7 +445,7 @@ def _run_job(job: TrainingJob, watch: Watch, out: Path | None, listener: Listene
             interrupt=interrupt, seating=job.seating, load=_load,
         )  # fmt: skip
         stack.close()
-        close(policy)
+        opened.close()
         report = write_report(folder.path)
         if group is not None:
             group.close()

@@ -6,6 +6,7 @@ Nothing here loads torch until a policy is opened.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -89,21 +90,35 @@ def open_policy(
     """Open the models of adapters (name of the adapter to name of the model) as one policy.
 
     `join_tokenizers` makes one tokenizer of those of several models. Raises ModelError for a model
-    that cannot be had, and ImportError where a package is missing.
+    that cannot be had, and ImportError where a package is missing; the models before it are closed.
     """
     from gamedsl.policies.multi_model import by_model, joined
 
-    with collector_paused():  # of the packages that are imported
+    with collector_paused(), ExitStack() as failed:  # of the packages that are imported
         groups = by_model(models)
-        opened = [
-            _open_model(model, names, options, notify, len(groups))
-            for model, names in groups.items()
-        ]
+        opened: list[Policy] = []
+        for model, names in groups.items():
+            opened.append(_open_model(model, names, options, notify, len(groups)))
+            failed.callback(close_policy, opened[-1])
         if options.group is not None:
             from gamedsl.policies.data_parallel import in_parallel
 
             opened = [in_parallel(one, options.group) for one in opened]
-    return joined(opened, tuple(models), join_tokenizers(one.tokenizer for one in opened))
+        policy = joined(opened, tuple(models), join_tokenizers(one.tokenizer for one in opened))
+        failed.pop_all()
+    return policy
+
+
+def close_policy(policy: Policy) -> None:
+    """Ends the workers and the engines that write for a policy, if there are any. It writes no
+    more."""
+    from gamedsl.policies.handed_on import bare
+    from gamedsl.policies.multi_model import models_of
+
+    with ExitStack() as ends:
+        for one in (*map(bare, models_of(policy)), getattr(policy, "workers", None)):
+            if (close := getattr(one, "close", None)) is not None:
+                ends.callback(close)
 
 
 def _open_model(

@@ -99,7 +99,8 @@ class ProcessGroup:
         """Leaves the group."""
         import torch.distributed as dist
 
-        dist.destroy_process_group()
+        if dist.is_initialized():  # vLLM ends it with its own groups
+            dist.destroy_process_group()
 
 
 def join() -> ProcessGroup | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -28,6 +29,7 @@ from gamedsl.policies.cost import (
     measured_rate,
     memory_of,
 )
+from gamedsl.policies.factory import close_policy
 from gamedsl.policies.generation import Generated, Ids, Request, Writing
 from gamedsl.policies.handed_on import bare
 from gamedsl.policies.hf import HFPolicy
@@ -101,8 +103,11 @@ def dry_run(
     """Returns a text for people, of about a screen; `verbose` adds whole prompts and all settings.
     What training would refuse is added to `problems`. Raises TrainError and ModelError as training
     would."""
-    with deterministic(recipe.deterministic):
-        facts, shown = _dry_run(game, recipe, seating, notify, problems)
+    with deterministic(recipe.deterministic), ExitStack() as opened:
+        threads = set_threads(recipe.threads)
+        policy = open_policy(game, recipe, notify)
+        opened.callback(close_policy, policy)
+        facts, shown = _dry_run(game, recipe, seating, policy, threads, problems)
     return _report(facts, shown, recipe, verbose)
 
 
@@ -110,12 +115,11 @@ def _dry_run(
     game: Game,
     recipe: Recipe,
     seating: SeatAssignment,
-    notify: Notify,
+    policy: Policy,
+    threads: int,
     problems: Problems | None,
 ) -> tuple[list[Fact], list[list[str]]]:
     """Returns the facts, and the lines of some prompts."""
-    threads = set_threads(recipe.threads)
-    policy = open_policy(game, recipe, notify)
     if recipe.in_words(game.ir):
         written = writer(policy)
         context = check_context(game, recipe, written, Problems() if problems is None else problems)

@@ -121,8 +121,18 @@ def open_policy(
     models = recipe.models(game.ir)
     here = options if recipe.cluster == "local" else replace(options, vllm=None)
     policy = factory.open_policy(models, here, join_tokenizers=together, notify=notify)
-    if recipe.cluster != "local":
-        policy = _with_workers(policy, models, options, recipe, notify)
+    try:
+        if recipe.cluster != "local":
+            policy = _with_workers(policy, models, options, recipe, notify)
+        _check_labels(game, recipe, policy)
+    except BaseException:
+        factory.close_policy(policy)
+        raise
+    return policy
+
+
+def _check_labels(game: Game, recipe: Recipe, policy: Policy) -> None:
+    """Raises TrainError where labels cannot be of equal length for a policy's models."""
     try:
         draw_labels(game.ir, run_seed=recipe.seed, seed=recipe.seed, tokenizer=policy.tokenizer)
     except ValueError as error:
@@ -130,7 +140,6 @@ def open_policy(
             f"labels must be equal in tokens, and {error}",
             "give `labels` another style, or take a model with another tokenizer",
         ) from error
-    return policy
 
 
 def _with_workers(
@@ -151,13 +160,6 @@ def _with_workers(
     workers = Workers(Opening(models, options), Writer, address=address, count=recipe.workers)
     written_there: Writing = RayPolicy(policy, workers)
     return written_there
-
-
-def close(policy: Policy) -> None:
-    """Ends the workers that write for a policy, if there are any."""
-    workers = getattr(policy, "workers", None)
-    if workers is not None:
-        workers.close()
 
 
 def _trunk(game: Game, recipe: Recipe) -> Trunk:

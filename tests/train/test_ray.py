@@ -22,11 +22,11 @@ from gamedsl.policies import cluster, ray_workers
 from gamedsl.policies.cluster import Workers, connected
 from gamedsl.policies.decoding import Decoding
 from gamedsl.policies.errors import ModelError
+from gamedsl.policies.factory import close_policy
 from gamedsl.policies.generation import Generated, Request, Writing
 from gamedsl.policies.ray_workers import RayPolicy, Writer
 from gamedsl.runtime import Game
 from gamedsl.training.dry_run import dry_run
-from gamedsl.training.engine import close
 from gamedsl.training.loop import train
 from gamedsl.training.runfolder import create
 from gamedsl.training.seats import SeatAssignment
@@ -207,7 +207,7 @@ class TestCluster:
             with pytest.raises(ModelError, match=r"no worker has started .* are 0 processor"):
                 policy.generate(_requests())
         finally:
-            close(policy)
+            close_policy(policy)
             ray.kill(other)
 
     def test_workers_that_cannot_start_say_why_at_once(self) -> None:
@@ -247,7 +247,7 @@ class TestCluster:
         try:
             assert train(game, recipe, run, policy).finished
         finally:
-            close(policy)
+            close_policy(policy)
         records = [record for record in run.records() if record["event"] == "step"]
         for one, other in zip(local, records, strict=True):
             assert near(_without(other), _without(one), 1e-3)
