@@ -52,7 +52,7 @@ NEEDS_RAY = [
 class _Zeros(LocalWorkers):
     """Workers that get other weights than those that were sent."""
 
-    def keep(self, what: dict[str, torch.Tensor]) -> Callable[[], Any]:
+    def keep(self, what: Any) -> Callable[[], Any]:
         return super().keep({name: torch.zeros_like(one) for name, one in what.items()})
 
 
