@@ -48,6 +48,8 @@ NOTE = "sweep.json"
 """The file that says what all runs of a sweep have in common."""
 LIMIT = 2**20
 """Bytes of that file."""
+FORMAT = "gamedsl sweep 1"
+"""Of `as_record`."""
 MOST_RUNS = 10_000
 MOST_NAMED = 3
 """Settings that are named where a run began with others."""
@@ -58,6 +60,7 @@ LONGEST_NAME = 120
 CONFIDENCE = 0.95
 MOST_ROLES = 4
 """Roles up to which the table has a column of rewards for each."""
+_REWARD = "reward of "
 
 Told = Callable[[str], None]
 
@@ -129,12 +132,14 @@ class Sweep:
             _require_recipe(run, jobs[run.settings].recipe)
         return text
 
-    def prepare(self, told: Callable[[Sequence[Diagnostic]], None] = lambda found: None) -> None:
-        """Checks all requests, and notes what the runs share. Raises as `check`."""
+    def prepare(self, told: Callable[[Sequence[Diagnostic]], None] = lambda found: None) -> str:
+        """Checks all requests, and notes what the runs share, which it returns. Raises as
+        `check`."""
         text, path = self.check(told), self.folder / NOTE
         if not path.exists():
             self.folder.mkdir(parents=True, exist_ok=True)
             write_text(path, text)
+        return text
 
     def _jobs(
         self, told: Callable[[Sequence[Diagnostic]], None]
@@ -447,6 +452,13 @@ class Mean:
         quantile = float(t.ppf((1 + CONFIDENCE) / 2, len(values) - 1))
         return cls(fmean(values), quantile * stdev(values) / len(values) ** 0.5)
 
+    def as_dict(self) -> dict[str, Any]:
+        """Returns it as JSON-able data, as evaluations have their estimates."""
+        if self.half is None:
+            return {"value": self.mean, "interval": None, "interval_kind": "one seed"}
+        interval = [self.mean - self.half, self.mean + self.half]
+        return {"value": self.mean, "interval": interval, "interval_kind": "95% t"}
+
     def __str__(self) -> str:
         return number(self.mean) + (f" ± {number(self.half)}" if self.half is not None else "")
 
@@ -469,22 +481,81 @@ def results(sweep: Sweep, failures: Iterable[Failure] = ()) -> Table:
     last = {run.folder: _measures(run) for run in ended_runs(sweep)}
     failed = {failure.run.folder for failure in failures}
     heads = list(dict.fromkeys(name for found in last.values() for name in found))
-    rewards = [head for head in heads if head.startswith("reward")]
+    rewards = [head for head in heads if head.startswith(_REWARD)]
     if len(rewards) > MOST_ROLES:
         heads = [head for head in heads if head not in rewards]
     rows = []
     for name, runs in sweep.groups():
         found = [last[run.folder] for run in runs if run.folder in last]
-        cells = []
-        for head in heads:
-            values = [one[head] for one in found if head in one]
-            cells.append(str(Mean.of(values)) if values else "")
+        means = _means(found)
+        cells = [str(means[head]) if head in means else "" for head in heads]
         ended = f"{len(found)} of {len(runs)}"
         if lost := [str(run.seed) for run in runs if run.folder in failed]:
             ended += f", failed: {', '.join(lost)}"
         rows.append((name, ended, *cells))
     columns = (*text_columns("settings", "seeds"), *number_columns(*heads))
     return Table(columns, rows, row_heads=1)
+
+
+def as_record(sweep: Sweep, shared: str, outcome: SweepOutcome) -> dict[str, Any]:
+    """Returns the results of a sweep as JSON-able data: those of the table, the rewards of all
+    roles, and what each run measured. `shared` is what `Sweep.check` returned."""
+    last = {run.folder: _measures(run) for run in ended_runs(sweep)}
+    reasons = {failure.run.folder: failure.reason for failure in outcome.failures}
+    first, note, stop = sweep.runs[0], json.loads(shared), outcome.stop
+    return {
+        "format": FORMAT,
+        "game": note["game"],
+        "hash": note["hash"],
+        "params": note["params"],
+        "settings": _as_map(text for text in first.settings if text not in first.varied),
+        "folder": str(sweep.folder),
+        "stopped": None if stop is None else {
+            "run": stop.run.name, "fact": "a signal" if stop.spent is None else stop.spent.fact,
+        },
+        "groups": [
+            {
+                "settings": _as_map(runs[0].varied),
+                **_by_measure({
+                    name: mean.as_dict()
+                    for name, mean in _means([
+                        last[run.folder] for run in runs if run.folder in last
+                    ]).items()
+                }),
+                "runs": [
+                    {
+                        "seed": run.seed,
+                        "folder": str(run.folder),
+                        "ended": run.folder in last,
+                        "failed": reasons.get(run.folder),
+                        **_by_measure(last.get(run.folder, {})),
+                    }
+                    for run in runs
+                ],
+            }
+            for _, runs in sweep.groups()
+        ],
+    }  # fmt: skip
+
+
+def _as_map(settings: Iterable[str]) -> dict[str, str]:
+    """Returns texts `key=value` as values by keys."""
+    return {key_of(text): text.partition("=")[2] for text in settings}
+
+
+def _by_measure(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns what is said of each measure under the names that records of steps have."""
+    rewards = {
+        name.removeprefix(_REWARD): value
+        for name, value in found.items() if name.startswith(_REWARD)
+    }  # fmt: skip
+    return {"exploitability": found.get("exploitability"), "reward": rewards}
+
+
+def _means(found: Sequence[Mapping[str, float]]) -> dict[str, Mean]:
+    """Returns the mean of each measure over runs that have it."""
+    names = dict.fromkeys(name for one in found for name in one)
+    return {name: Mean.of([one[name] for one in found if name in one]) for name in names}
 
 
 def _measures(run: SweepRun) -> dict[str, float]:
@@ -496,4 +567,4 @@ def _measures(run: SweepRun) -> dict[str, float]:
     if steps[-1].get("exploitability") is not None:
         found["exploitability"] = steps[-1]["exploitability"]
     rewards = steps[-1].get("reward") or {}
-    return found | {f"reward of {role}": x for role, x in rewards.items() if x is not None}
+    return found | {f"{_REWARD}{role}": x for role, x in rewards.items() if x is not None}

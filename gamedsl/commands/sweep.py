@@ -7,10 +7,13 @@ spent, 2 usage or something missing, 130 stopped by a signal, with everything sa
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gamedsl.cli import CLEAN, INTERRUPTED, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import cluster
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
 
     from gamedsl.api.sweep import Failure, Stop, Sweep, SweepRun
     from gamedsl.diagnostics import Diagnostic
+    from gamedsl.tables.model import Table
 
 HELP = (
     "Train a game with each value of some settings and each seed. The same command goes on with a"
@@ -52,6 +56,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--dry-run", action="store_true",
         help="check the request and list the runs, and train none",
     )  # fmt: skip
+    parser.add_argument_group("output").add_argument(
+        "--format", choices=("text", "json"), default="text",
+        help="for people, or for programs (default: text)",
+    )  # fmt: skip
     parser.add_argument_group("endpoints").add_argument(
         "--allow-endpoint", action="append", default=[], metavar="URL", dest="addresses",
         help="let the game name the endpoint at this address; may be repeated",
@@ -80,11 +88,20 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _run(args: argparse.Namespace) -> int:
-    from gamedsl.api.sweep import ended_runs, results, sweep_of, train_all, train_on_ray
+    from gamedsl.api.sweep import (
+        SweepOutcome,
+        as_record,
+        ended_runs,
+        results,
+        sweep_of,
+        train_all,
+        train_on_ray,
+    )
     from gamedsl.calls.files import allowed_calls
-    from gamedsl.tables.text import rendered, table_lines
     from gamedsl.view.report.comparison import write_comparison
 
+    as_json = args.format == "json"
+    tell = partial(print, file=sys.stderr if as_json else sys.stdout, flush=True)
     address = None if args.cluster == "ray" else args.cluster
     folder = args.out or Path("runs") / f"sweep-{Path(args.file).stem}"
     sweep = sweep_of(
@@ -92,20 +109,36 @@ def _run(args: argparse.Namespace) -> int:
         addresses=args.addresses, calls=[str(one.path) for one in allowed_calls()],
     )  # fmt: skip
     if args.dry_run:
-        sweep.check(_print_warnings)
-        _list(sweep)
+        shared = sweep.check(_print_warnings)
+        if as_json:
+            _print_record(as_record(sweep, shared, SweepOutcome(None)))
+        else:
+            _list(sweep)
         return CLEAN
-    sweep.prepare(_print_warnings)
-    outcome = train_all(sweep, _say) if args.cluster is None else train_on_ray(sweep, address, _say)
-    table = rendered(table_lines(results(sweep, outcome.failures)), colour=use_colour(sys.stdout))
-    print(f"\n{table}\n\nmeans over seeds, with 95% intervals by Student's t")
+    shared = sweep.prepare(_print_warnings)
+    outcome = train_all(sweep, tell) if args.cluster is None else train_on_ray(sweep, address, tell)
+    if as_json:
+        _print_record(as_record(sweep, shared, outcome))
+    else:
+        _print_table(results(sweep, outcome.failures))
     if outcome.stop is None and (ended := [one.folder for one in ended_runs(sweep)]):
-        print(f"page: {write_comparison(ended, folder / 'sweep.html')}")
+        tell(f"page: {write_comparison(ended, folder / 'sweep.html')}")
     if outcome.failures:
         _print_failed(outcome.failures)
     if outcome.stop is not None:
-        return _stopped(outcome.stop, args.settings)
+        return _stopped(outcome.stop, args.settings, tell)
     return PROBLEMS if outcome.failures else CLEAN
+
+
+def _print_record(record: dict[str, Any]) -> None:
+    print(json.dumps(record, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def _print_table(table: Table) -> None:
+    from gamedsl.tables.text import rendered, table_lines
+
+    text = rendered(table_lines(table), colour=use_colour(sys.stdout))
+    print(f"\n{text}\n\nmeans over seeds, with 95% intervals by Student's t")
 
 
 def _print_failed(failures: Sequence[Failure]) -> None:
@@ -114,14 +147,14 @@ def _print_failed(failures: Sequence[Failure]) -> None:
     print("  fix: see above why; the same command tries again", file=sys.stderr)
 
 
-def _stopped(stop: Stop, settings: Sequence[str]) -> int:
+def _stopped(stop: Stop, settings: Sequence[str], tell: Callable[[str], None]) -> int:
     """Says how a sweep of these `--set` goes on that stopped before its end."""
     if stop.spent is None:
-        print("stopped; everything is saved, and the same command goes on")
+        tell("stopped; everything is saved, and the same command goes on")
         return INTERRUPTED
     key, most = f"budget.{stop.spent.what}", 2 * stop.spent.most
-    print(f"stopped in {stop.run.name}: {stop.spent.fact}; everything is saved")
-    print(f"go on with {_remedy(stop.run, settings, key, f'--set {key}={most}')}")
+    tell(f"stopped in {stop.run.name}: {stop.spent.fact}; everything is saved")
+    tell(f"go on with {_remedy(stop.run, settings, key, f'--set {key}={most}')}")
     return PROBLEMS
 
 
@@ -152,10 +185,6 @@ def _print_warnings(found: Sequence[Diagnostic]) -> None:
 def _list(sweep: Sweep) -> None:
     for one in sweep.runs:
         print(f"{one.name}  {one.folder}{'  (is done)' if one.ended else ''}")
-
-
-def _say(line: str) -> None:
-    print(line, flush=True)
 
 
 def _seeds(text: str) -> list[int]:

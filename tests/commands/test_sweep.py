@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Callable
@@ -340,6 +341,69 @@ def test_table_counts_runs_that_ended(game_file: str) -> None:
     table = results(found)
     assert [row[:2] for row in table.rows] == [("lr=0.1", "1 of 2"), ("lr=0.2", "0 of 2")]
     assert table.rows[1][2:] == ("",) * (len(table.columns) - 2)
+
+
+def _record(
+    capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0
+) -> tuple[dict[str, Any], str]:
+    """Returns what a sweep prints as JSON, and what it says beside it."""
+    capsys.readouterr()
+    assert _sweep("--set", "lr=0.1,0.2", "--out", "grid", "--format", "json", *arguments) == code
+    told = capsys.readouterr()
+    return json.loads(told.out), told.err
+
+
+def test_json_has_what_the_table_has(game_file: str, capsys: pytest.CaptureFixture[str]) -> None:
+    record, told = _record(capsys, "--seeds", "0,1")
+    assert "4/4  lr=0.2, seed=1" in told
+    assert f"page: {Path('grid/sweep.html')}" in told
+    assert (record["format"], record["game"], record["stopped"]) == (sweeps.FORMAT, "dilemma", None)
+    assert record["settings"] == {"model": "tabular", "steps": "2", "games": "8"}
+    assert [group["settings"] for group in record["groups"]] == [{"lr": "0.1"}, {"lr": "0.2"}]
+    settings = ["model=tabular", "steps=2", "games=8", "lr=0.1,0.2"]
+    table = results(sweep_of(game_file, {}, settings, [0, 1], Path("grid")))
+    heads = [column.head for column in table.columns]
+    for row, group in zip(table.rows, record["groups"], strict=True):
+        rewards = {f"reward of {role}": found for role, found in group["reward"].items()}
+        found = {"exploitability": group["exploitability"], **rewards}
+        assert list(found) == heads[2:]
+        for shown, (name, one) in zip(row[2:], found.items(), strict=True):
+            low, high = one["interval"]
+            assert str(Mean(one["value"], (high - low) / 2)) == shown
+            values = [run["exploitability"] for run in group["runs"]]
+            if name == "exploitability":
+                assert one["value"] == pytest.approx(fmean(values))
+        assert [(run["seed"], run["ended"], run["failed"]) for run in group["runs"]] == [
+            (0, True, None), (1, True, None),
+        ]  # fmt: skip
+    assert _record(capsys, "--seeds", "0,1", "--dry-run")[0] == record
+
+
+def test_json_of_one_seed_has_no_interval(
+    game_file: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (group, _) = _record(capsys)[0]["groups"]
+    (run,) = group["runs"]
+    one = {"value": run["exploitability"], "interval": None, "interval_kind": "one seed"}
+    assert group["exploitability"] == one
+
+
+def test_json_says_what_failed_and_where_it_stopped(
+    game_file: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def failing(run: sweeps.SweepRun) -> Stop | None:
+        if run.name == "lr=0.1, seed=1":
+            raise ValueError("no number")
+        return Stop(run, None) if run.name == "lr=0.2, seed=1" else train_run(run)
+
+    monkeypatch.setattr(sweeps, "train_run", failing)
+    record, told = _record(capsys, "--seeds", "0,1", code=130)
+    assert record["stopped"] == {"run": "lr=0.2, seed=1", "fact": "a signal"}
+    assert "the same command goes on" in told
+    runs = [run for group in record["groups"] for run in group["runs"]]
+    assert [run["failed"] for run in runs] == [None, "ValueError: no number", None, None]
+    assert [run["ended"] for run in runs] == [True, False, True, False]
+    assert (runs[1]["exploitability"], runs[1]["reward"]) == (None, {})
 
 
 def test_dry_run_lists_runs(game_file: str, capsys: pytest.CaptureFixture[str]) -> None:
