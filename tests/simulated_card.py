@@ -39,6 +39,8 @@ _INDEXING = {
     _OPS._index_put_impl_.default, _OPS._unsafe_index.Tensor,
 }  # fmt: skip
 """Operations whose indices may lie on the processor."""
+_LACKING = {_OPS.histc.default: lambda x_N, *bins: x_N.float().histc(*bins).to(x_N.dtype)}
+"""What the processor has no kernel for, for numbers that a GPU has one for."""
 _MAKING = {torch.tensor, torch.as_tensor, torch.asarray}
 _SETTING_DATA = torch.Tensor.data.__set__  # type: ignore[attr-defined]
 
@@ -117,7 +119,8 @@ def _run(func: Any, args: Any, kwargs: Any) -> Any:
     wanted = kwargs.get("device")
     if wanted is not None:
         inner["device"] = torch.device("cpu")
-    out = func(*pytree.tree_map(_held, args), **pytree.tree_map(_held, inner))
+    kernel = _LACKING.get(func, func)
+    out = kernel(*pytree.tree_map(_held, args), **pytree.tree_map(_held, inner))
     if func is _OPS.copy_.default:
         return args[0]
     if not (any(here) if wanted is None else torch.device(wanted) == CARD):
@@ -144,5 +147,7 @@ def _held(given: Any) -> Any:
 
 
 def _of_card(given: Any) -> Any:
-    plain = isinstance(given, torch.Tensor) and not isinstance(given, CardTensor)
-    return CardTensor(given) if plain else given
+    if not isinstance(given, torch.Tensor) or isinstance(given, CardTensor):
+        return given
+    with torch.inference_mode(given.is_inference()):  # a view is what it is a view of
+        return CardTensor(given)
