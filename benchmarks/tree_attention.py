@@ -58,22 +58,26 @@ def main() -> None:
     torch.set_num_threads(args.threads)
     keep_freed_memory()  # as `gamedsl train` does
     told = machine(f"{args.threads} threads", f"torch {torch.__version__}")
-    found: dict[str, Any] = {"machine": told, "model": args.model}
     print(told)
     dense = args.dense if args.model == "tiny" else 0
     for name in args.games:
-        found[name] = growth(args.model, name, args.sizes, dense)
-    if args.model != "tiny":
-        found = {args.model: found}
-    if args.out and args.out.exists():  # what is not measured now stays as it was
-        kept = json.loads(args.out.read_text(encoding="utf-8"))
-        if args.model in found:
-            found[args.model] = kept.get(args.model, {}) | found[args.model]
-        found = kept | found
+        found = growth(args.model, name, args.sizes, dense)
+        if args.model == "tiny":
+            record({"machine": told, "model": args.model, name: found}, args.out)
+        else:
+            record({args.model: {name: {"machine": told} | found}}, args.out)
     if args.floor:
-        measured = {name: floor(getattr(torch, name)) for name in args.floor}
-        found["floor"] = found.get("floor", {}) | measured
-    keep(found, args.out)
+        record({"floor": {name: floor(getattr(torch, name)) for name in args.floor}}, args.out)
+
+
+def record(found: dict[str, Any], out: Path | None) -> None:
+    """Keeps what was measured; what was not stays as it was."""
+    before = json.loads(out.read_text(encoding="utf-8")) if out and out.exists() else {}
+    for key, value in found.items():
+        known = before.get(key)
+        inside = isinstance(known, dict) and key in ("floor", "smollm2-135m")
+        before[key] = known | value if inside else value
+    keep(before, out)
 
 
 def growth(model: str, name: str, sizes: tuple[int, ...], dense: int) -> dict[str, Any]:
