@@ -286,13 +286,14 @@ def _by_rewards(first: Record | None, last: Record) -> str:
     parts = []
     for role, x in now.items():
         was = before.get(role)
-        if was is None or first is last:
-            parts.append(f"{role} {x:.2f}")
-        elif f"{was:.2f}" == f"{x:.2f}":
-            parts.append(f"{role} stayed at {x:.2f}")
-        else:
-            parts.append(f"{role} {'rose' if x > was else 'fell'} from {was:.2f} to {x:.2f}")
-    said = f"After {_steps(last)}, mean reward per game: {_listed(parts)}."
+        begun = "" if was is None or first is last else f" ({was:.2f} in the first)"
+        parts.append(f"{role} {x:.2f}{begun}")
+    said = f"After {_steps(last)}, mean reward per game in the last: {_listed(parts)}."
+    if before and first is not last:
+        said += (
+            f" Each step has {last['games']:,} games of its own, and luck; `gamedsl eval` compares"
+            " policies on the same ones."
+        )
     if last.get("exploitability") is not None:
         said += f" Exploitability {last['exploitability']:.3f}."
     return " ".join(filter(None, (said, refusals(last))))

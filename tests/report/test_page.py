@@ -256,4 +256,4 @@ def test_levels_of_a_curriculum_are_not_compared(tmp_path: Path) -> None:
     assert 1 < len(last) < 5
     assert "uniform play" not in (tmp_path / "run" / "report.html").read_text("utf-8")
     first = last[0]["reward"]["hunter_1"]
-    assert f"hunter_1 fell from {first:.2f}" in run.summary
+    assert f"({first:.2f} in the first)" in run.summary

@@ -109,12 +109,14 @@ def test_rewards_alone_where_there_is_no_tree():
     tree = tree_of("stag_hunt")
     rows = records(tree, pure(tree, HARE), 4)
     text = summarise(rows[0], rows[-1], None, first=rows[1])
-    assert text.startswith("After 4 steps, mean reward per game: hunter_1 fell from 2.")
+    assert text.startswith("After 4 steps, mean reward per game in the last: hunter_1 1.99 (2.05 in the first)")
+    assert "rose" not in text
     assert "learned" not in text
     first = {**rows[1], "reward": {"hunter_1": 0.4561, "hunter_2": 0.25}}
     last = {**rows[-1], "reward": {"hunter_1": 0.4579, "hunter_2": 0.5}}
     text = summarise(rows[0], last, None, first=first)
-    assert "hunter_1 stayed at 0.46 and hunter_2 rose from 0.25 to 0.50" in text
+    assert "hunter_1 0.46 (0.46 in the first) and hunter_2 0.50 (0.25 in the first)" in text
+    assert f"Each step has {last['games']:,} games of its own, and luck" in text
 
 
 def test_partial_policy_is_not_judged_by_tree():
