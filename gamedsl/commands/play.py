@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, cast
 from gamedsl.calls.files import allowed_calls
 from gamedsl.cli import CLEAN, PROBLEMS, USAGE, add_params, read_params, use_colour
 from gamedsl.commands._arguments import seed
+from gamedsl.commands._loading import LoadingTimes
 from gamedsl.commands._streams import plain
 
 if TYPE_CHECKING:
@@ -112,8 +113,12 @@ def _seated(game: Game, people: frozenset[str], against: Sequence[str], seed: in
     others = [seat for seat in game.ir.everyone if seat not in people]
     named = players_named(game.ir, people, against)
     opened: dict[str, Player] = {}
+    loading = LoadingTimes()
     for spec in dict.fromkeys(named.values()):
+        if spec.partition(":")[0] in ("model", "run"):
+            loading.begin(f"opening {spec}")
         opened[spec] = open_player(spec, game, seed=seed, allow_code=True)
+        loading.end()
     free = [seat for seat in others if seat not in named]
     if free:
         name, player = strongest_player(game, seed)

@@ -118,6 +118,16 @@ def test_a_dealt_card_is_shown_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "card for first" not in before
 
 
+def test_a_model_is_named_while_it_is_opened(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = ["stag_hunt", "--seed", "1", "--no-review", "--against"]
+    play(monkeypatch, [*given, "model:tiny"])
+    assert capsys.readouterr().err.startswith("opening model:tiny")
+    play(monkeypatch, [*given, "random"])
+    assert "opening" not in capsys.readouterr().err
+
+
 def test_all_seats_by_people_hand_over(monkeypatch: pytest.MonkeyPatch) -> None:
     code, text, _ = play(monkeypatch, ["kuhn_poker", "--as", "all", "--seed", "5"])
     assert code == CLEAN
