@@ -67,6 +67,9 @@ def test_own_games_are_listed_with_their_problems(capsys: pytest.CaptureFixture[
         ("games/stag_hunt.yaml", "did you mean the shipped `stag_hunt`?"),
         ("kuhn_pokr", "did you mean the shipped `kuhn_poker`? `gamedsl games` lists all"),
         ("picnik.yaml", "did you mean `picnic.yaml`?"),
+        ("picnik", "did you mean `picnic.yaml`?"),
+        ("picnic", "did you mean `picnic.yaml`?"),
+        ("picnik.yml", "did you mean `picnic.yaml`?"),
         ("nothing_like_it_anywhere", ""),
     ],
 )
@@ -79,6 +82,16 @@ def test_missing_files_are_found_by_likeness(
     assert "GD0001" in shown
     assert ("help" in shown) == bool(help)
     assert help in shown
+
+
+@pytest.mark.parametrize("command", ["play", "show", "solve", "compile", "prompts"])
+def test_every_command_finds_a_missing_game_by_likeness(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("picnic.yaml").write_text("game: picnic\n", encoding="utf-8")
+    assert main([command, "picnik"]) != CLEAN
+    shown = capsys.readouterr()
+    assert "did you mean `picnic.yaml`?" in shown.out + shown.err
 
 
 def test_unknown_tags_and_folders_have_a_fix(capsys: pytest.CaptureFixture[str]) -> None:

@@ -242,11 +242,13 @@ def _similar(path: Path | str, shipped: Callable[[], Sequence[str]]) -> str:
         files = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".yaml")]
     except (OSError, ValueError):
         files = []
-    stem = Path(path).name.removesuffix(".yaml")
+    stem = Path(path).name.removesuffix(".yaml").removesuffix(".yml")
     if stem in names:
         return f"did you mean the shipped `{stem}`?"
-    if near := did_you_mean(Path(path).name, files):
-        return f"did you mean `{display_name(folder / near)}`?"
+    stems = {file.removesuffix(".yaml"): file for file in sorted(files)}
+    near = stem if stem in stems else did_you_mean(stem, stems)
+    if near:
+        return f"did you mean `{display_name(folder / stems[near])}`?"
     near = did_you_mean(stem, names)
     return f"did you mean the shipped `{near}`? `gamedsl games` lists all" if near else ""
 
