@@ -93,5 +93,9 @@ def fenced(code: str) -> str:
 
 def why_refused(failure: ParseFailure) -> str:
     """Returns the reason for which a reply is refused, as part of a sentence."""
-    detail = failure.detail if failure.reason == "invalid" and failure.detail else ""
-    return (detail or REASONS.get(failure.reason, failure.reason)).rstrip(".")
+    reason = REASONS.get(failure.reason, failure.reason)
+    if not failure.detail:
+        return reason
+    if failure.reason == "invalid":  # the file's own words
+        return failure.detail.rstrip(".")
+    return f"{reason} ({failure.detail.rstrip('.')})"

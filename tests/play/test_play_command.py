@@ -240,3 +240,27 @@ def test_wrong_game_is_a_diagnostic(
     code, _, _ = play(monkeypatch, ["bad.yaml"])
     assert code == PROBLEMS
     assert "error[GD" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("limit", "refused"),
+    [
+        ("read: text(12)", "(it has 16 characters, not 12 at most)"),
+        ("max_tokens: 2", "(3, and at most 2 may be)"),
+    ],
+)
+def test_a_long_reply_is_refused_with_its_length(
+    limit: str, refused: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("word.yaml").write_text(
+        "game: word\nroles: [a, b]\nturns:\n"
+        f"  - {{role: a, say: word, {limit}}}\n"
+        "  - {role: b, choose: good, from: [fine, poor]}\n"
+        "payoffs: 1 if good == fine else 0\n",
+        encoding="utf-8",
+    )
+    monkeypatch.setattr(sys, "stdin", io.StringIO("three long words\nshort\n"))
+    assert main(["play", "word.yaml"]) == CLEAN
+    assert refused in capsys.readouterr().out
