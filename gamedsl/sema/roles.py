@@ -196,6 +196,14 @@ def _asked_in_play(name: str, names: Namespace) -> str:
     return f"write one expression for all roles, which asks: `… if me == {name} else …`"
 
 
+def _sounds_like(name: str, roles: list[str]) -> str | None:
+    """Returns the role of a name that is spelt further off than by a slip, such as `alfa` for
+    `alpha`: roles are few, so that more of them may be meant."""
+    from difflib import get_close_matches
+
+    return next(iter(get_close_matches(name, roles, n=1)), None)
+
+
 def unknown_role(
     name: str, span: Span, names: Namespace, problems: Problems, *others: str, help: str = ""
 ) -> None:
@@ -225,7 +233,7 @@ def unknown_role(
     guess = did_you_mean(name, [*names.roles, *names.everyone, *others])
     if guess is None:
         meant = (word for word, said in _MEANT.items() if word in others and name in said)
-        guess = next(meant, None)
+        guess = next(meant, None) or _sounds_like(name, [*names.roles, *names.everyone])
     place = names.role_spans.get(guess) if guess else None
     said = "declared here" if place else "the roles are declared here"
     place = place or next(iter(names.role_spans.values()), None)

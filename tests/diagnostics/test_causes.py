@@ -162,6 +162,12 @@ CAUSES = {
         "state: {bids: {set: Bid}}\nturns:\n  - {role: all, choose: bid, from: bids}\npayoffs: 1\n",
         "GD0427", "give the field finite values: no text, list or bag is one of `pair.words`",
     ),
+    "a reader that sounds like a role": (
+        "game: case\nroles: [alpha, beta]\n"
+        "turns:\n  - {draw: card, from: 1..3, seen_by: alfa}\n"
+        "  - {role: all, choose: move, from: [up, down]}\npayoffs: 1\n",
+        "GD0320", "did you mean `alpha`?",
+    ),
 }  # fmt: skip
 
 
