@@ -21,6 +21,7 @@ from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.schema.shape import check_part
 from gamedsl.frontend.source import loader
 from gamedsl.frontend.source.compose import check_characters, compose_part
+from gamedsl.frontend.source.edits import nodes_around
 from gamedsl.frontend.source.nodes import Entry, Mapping, Node, Scalar, Sequence
 from gamedsl.ir import expr as ir
 from gamedsl.ir.builtins import values as elements
@@ -306,6 +307,8 @@ class Types:
         for piece in split_union(scalar.text):
             pieces.append(part_of(scalar, at, at + len(piece)))
             at += len(piece) + 1
+        if self.report_names(scalar, pieces):
+            return None
         parts = [self.type(piece, name if piece.text[:1] == "{" else "") for piece in pieces]
         sound = tuple(part for part in parts if part is not None)
         if len(sound) < len(parts):
@@ -313,6 +316,27 @@ class Types:
         if text_or_record(Union(sound)) is None and not self.disjoint(pieces, sound):
             return None
         return self.of(Union(sound), scalar.span)
+
+    def report_names(self, scalar: Scalar, pieces: list[Scalar]) -> bool:
+        """Whether all parts of a union are names that stand for nothing, and resemble no type: the
+        values of a type, which are listed. Reported if so."""
+        texts = [piece.text for piece in pieces]
+        types = [n for n, d in self.names.declared.items() if isinstance(d, TypeName)]
+        for text in texts:
+            known = text in WORDS or text in SPELLINGS or text in self.names.broken
+            known = known or self.names.anywhere(text) is not None
+            if known or not _NAME.match(text) or did_you_mean(text, [*types, *WORDS]):
+                return False
+        whole = f"[{', '.join(texts)}]"
+        says = f"the values of a type are listed: `{whole}`"
+        around = nodes_around(scalar.span)
+        is_all = bool(around) and around[-1].span == scalar.span
+        self.problems.add(
+            "GD0422", f"unknown types `{'`, `'.join(texts[:-1])}` and `{texts[-1]}`", scalar.span,
+            why="`|` joins types, and these are not declared under `types`",
+            help=substitute(scalar.span, whole, says) if is_all else says,
+        )  # fmt: skip
+        return True
 
     def disjoint(self, pieces: list[Scalar], parts: tuple[Type, ...]) -> bool:
         """Whether every value of a union is in one part of it only; reported if not."""

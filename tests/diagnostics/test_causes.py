@@ -168,6 +168,10 @@ CAUSES = {
         "  - {role: all, choose: move, from: [up, down]}\npayoffs: 1\n",
         "GD0320", "did you mean `alpha`?",
     ),
+    "values of a type that are joined": (
+        HEAD + "types: {Cost: low | high}\n" + TURN + "payoffs: 1\n",
+        "GD0422", "the values of a type are listed: `[low, high]`",
+    ),
 }  # fmt: skip
 
 
