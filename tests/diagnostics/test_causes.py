@@ -172,6 +172,14 @@ CAUSES = {
         HEAD + "types: {Cost: low | high}\n" + TURN + "payoffs: 1\n",
         "GD0422", "the values of a type are listed: `[low, high]`",
     ),
+    "a bracket of a test that is not closed": (
+        HEAD + TURN + "payoffs: 3 if (move.ann == up else 0\n",
+        "GD0207", "add the `)` before `else`: `(move.ann == up) else`",
+    ),
+    "a list of a test that is not closed": (
+        HEAD + TURN + "payoffs: max(1, 3 if move.ann in [up, down else 0)\n",
+        "GD0207", "add the `]` before `else`: `[up, down] else`",
+    ),
 }  # fmt: skip
 
 

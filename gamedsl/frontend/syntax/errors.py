@@ -81,6 +81,8 @@ def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) 
         _character(at, text, place, problems)
         return
     accepted = set(getattr(error, "expected", ()) or ())
+    if word == "else" and {"RPAR", "RSQB"} & accepted and _unclosed_test(at, text, place, problems):
+        return
     if word == "else" and "RPAR" in accepted and _unclosed_before(at, text, place, problems):
         return
     for name, opens, closes in (("RPAR", "(", ")"), ("RSQB", "[", "]")):
@@ -111,6 +113,35 @@ def report(error: UnexpectedInput, text: str, place: Place, problems: Problems) 
             why=f"{_expected(accepted)} was expected",
             help=_hint(text, at, word, place),
         )
+
+
+def _unclosed_test(at: int, text: str, place: Place, problems: Problems) -> bool:
+    """Whether an `else` comes inside of a bracket that was opened in its test, behind the `if`: the
+    bracket is to be closed before it."""
+    opened: list[int] = []
+    for offset, character in enumerate(text[:at]):
+        if character in _CLOSE:
+            opened.append(offset)
+        elif character in _OPEN and opened:
+            opened.pop()
+    if not opened:
+        return False
+    last, outer = opened[-1], opened[-2] if len(opened) > 1 else 0
+    if re.search(r"\bif\b", text[last:at]) or not re.search(r"\bif\b", text[outer:last]):
+        return False
+    close, end = _CLOSE[text[last]], len(text[:at].rstrip())
+    whole = f"{' '.join(text[last:end].split())}{close} else"
+    problems.add(
+        "GD0207",
+        f"`{text[last]}` is not closed before `else`",
+        place(last, last + 1),
+        why="opened here",
+        help=Fix(
+            f"add the `{close}` before `else`" + f": `{whole}`" * (len(whole) < 60),
+            (_appended(text[:at], close, place),),
+        ),
+    )
+    return True
 
 
 def _unclosed_before(at: int, text: str, place: Place, problems: Problems) -> bool:
