@@ -180,6 +180,28 @@ CAUSES = {
         HEAD + TURN + "payoffs: max(1, 3 if move.ann in [up, down else 0)\n",
         "GD0207", "add the `]` before `else`: `[up, down] else`",
     ),
+    "a word that is sought in a text": (
+        HEAD + TURN + "  - {role: ann, say: pitch, max_tokens: 20}\n"
+        "payoffs: 1 if 'good' in pitch else 0\non_invalid: {then: forfeit, pay: -1}\n",
+        "GD0202",
+        "no expression looks into a text; a function does, in a step before: "
+        "`- {call: names, with: {text: pitch, name: word}, gives: found}`, with "
+        "`params: {word: {type: text, default: 'good'}}`; then `found` is true or false, and "
+        "`gamedsl calls` lists all functions",
+    ),
+    "a text that is compared with words": (
+        HEAD + TURN + "  - {role: ann, say: pitch, read: {line: text(20), n: 1..3}}\n"
+        "payoffs: 1 if pitch.line == 'very good' else 0\non_invalid: {then: forfeit, pay: -1}\n",
+        "GD0202",
+        "no expression looks into a text; a function does, in a step before: "
+        "`- {call: exact, with: {text: pitch.line, value: word}, gives: found}`, with "
+        "`params: {word: {type: text, default: 'very good'}}`; then `found` is true or false, and "
+        "`gamedsl calls` lists all functions",
+    ),
+    "a name in quotes that is sought in a list": (
+        HEAD + TURN + "payoffs: 1 if 'up' in [move.ann] else 0\n",
+        "GD0202", "names stand without quotes: `up`",
+    ),
 }  # fmt: skip
 
 
@@ -399,3 +421,14 @@ def test_row_told_as_one_text_has_a_help(tmp_path: Path) -> None:
     written = "seen_by: {coins: all, day: all}"
     assert found.help == f"say of each field who sees it, such as `{written}`"
     assert errors(text.replace("seen_by: all", written), tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    "name", ["a word that is sought in a text", "a text that is compared with words"]
+)
+def test_the_call_that_looks_into_a_text_compiles(name: str, tmp_path: Path) -> None:
+    text, _, help = CAUSES[name]
+    call, params = help.split("`")[1], help.split("`")[3]
+    head, _, rest = text.partition("payoffs:")
+    game = f"{head}  {call}\n{params}\npayoffs: 1 if found else 0\n{rest.partition(chr(10))[2]}"
+    assert errors(game, tmp_path) == []

@@ -7,7 +7,7 @@ of acceptable tokens is reduced to one suggestion.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 from lark.exceptions import UnexpectedCharacters, UnexpectedEOF, UnexpectedInput, UnexpectedToken
 
@@ -15,7 +15,8 @@ from gamedsl.diagnostics.fixes import Edit, Fix, Help, substitute
 from gamedsl.diagnostics.model import Note, Problems
 from gamedsl.diagnostics.spans import Span
 from gamedsl.frontend.source.cut_expressions import LISTED_WORDS
-from gamedsl.frontend.source.edits import key_of
+from gamedsl.frontend.source.edits import key_of, nodes_around
+from gamedsl.frontend.source.nodes import Mapping, Node, Scalar, Sequence
 
 Place = Callable[[int, int], Span]
 
@@ -198,7 +199,9 @@ def _character(at: int, text: str, place: Place, problems: Problems) -> None:
     character, length = text[at], 1
     help: Help = _ALIEN.get(character, "")
     meant = _MEANT.get(character)
-    if quoted := _QUOTED.match(text, at):
+    if looks := _looked_into(at, text, place):
+        length, help, meant = *looks, None
+    elif quoted := _QUOTED.match(text, at):
         length, help = len(quoted[0]), f"names stand without quotes: `{quoted[2]}`"
         meant = quoted[2]
     elif character == "|" and (listed := _listed_names(text, place)) is not None:
@@ -222,6 +225,56 @@ def _character(at: int, text: str, place: Place, problems: Problems) -> None:
         why="not expected here",
         help=help,
     )
+
+
+_ANY_QUOTED = re.compile(r"(['\"])(.*?)\1", re.DOTALL)
+_BEHIND = re.compile(r"\s*(in|not in|==|!=)\s*([A-Za-z_][\w.]*)")
+_BEFORE = re.compile(r"([A-Za-z_][\w.]*)\s*(==|!=)\s*\Z")
+
+
+def _looked_into(at: int, text: str, place: Place) -> tuple[int, str] | None:
+    """Returns the length of a text in quotes that is sought in a text of the game, or compared with
+    one, and which function does that; None for anything else in quotes."""
+    quoted = _ANY_QUOTED.match(text, at)
+    if quoted is None:
+        return None
+    if (behind := _BEHIND.match(text, quoted.end())) is not None:
+        operator, name = behind[1], behind[2]
+    elif (before := _BEFORE.search(text[:at])) is not None:
+        operator, name = before[2], before[1]
+    else:
+        return None
+    if not _holds_text(name, place(at, quoted.end())):
+        return None
+    function, other = ("names", "name") if "in" in operator else ("exact", "value")
+    call = f"{{call: {function}, with: {{text: {name}, {other}: word}}, gives: found}}"
+    return len(quoted[0]), (
+        f"no expression looks into a text; a function does, in a step before: `- {call}`, with "
+        f"`params: {{word: {{type: text, default: {quoted[0]}}}}}`; then `found` is true or false, "
+        "and `gamedsl calls` lists all functions"
+    )
+
+
+def _holds_text(name: str, at: Span) -> bool:
+    """Whether a name, or a field of one, is what a step of the same file says in words."""
+    root, *rest = name.split(".")
+    for step in _maps(nodes_around(at)[:1]):
+        said, read = step.get("say"), step.get("read")
+        if not isinstance(said, Scalar) or said.text != root:
+            continue
+        of = read.get(rest[-1]) if isinstance(read, Mapping) and rest else read
+        return read is None or (isinstance(of, Scalar) and of.text.startswith("text"))
+    return False
+
+
+def _maps(nodes: Iterable[Node]) -> Iterator[Mapping]:
+    """Yields the maps among nodes, and all within them."""
+    for node in nodes:
+        if isinstance(node, Mapping):
+            yield node
+            yield from _maps(entry.value for entry in node)
+        elif isinstance(node, Sequence):
+            yield from _maps(node)
 
 
 def _listed_names(text: str, place: Place) -> Fix | None:
