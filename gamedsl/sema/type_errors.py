@@ -46,6 +46,12 @@ from gamedsl.sema.named_values import value_of
 from gamedsl.sema.scope import TYPE_WORDS, StateName, TypeName, VariableName
 from gamedsl.sema.typing_context import TypingContext, never
 
+TEXT_HELP = (
+    "text is stored, shown, or given to a function (`call:`); no rule looks into it. "
+    "`gamedsl calls` lists the functions, and `--allow-calls FILE.py` adds your own"
+)
+"""What is done with a text, where an operator or a built-in would read it."""
+
 
 def report_misfit(
     context: TypingContext,
@@ -127,7 +133,7 @@ def _argument_help(
     """Returns the most particular help for arguments of types that a built-in does not take."""
     help: Help = ""
     if any(has_text(argument.type) for argument in arguments):
-        help = "text is stored, shown, or given to a function (`call:`); no rule looks into it"
+        help = TEXT_HELP
     elif is_comparison(function):
         help = "numbers and values of one enum have an order, and tuples and records of these"
     if any(isinstance(argument.type, Number) for argument in arguments):

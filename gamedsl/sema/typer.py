@@ -36,6 +36,7 @@ from gamedsl.ir.types import (
     PerValue,
     Record,
     Set,
+    Text,
     Tuple,
     Type,
     Union,
@@ -57,6 +58,7 @@ from gamedsl.sema.named_values import value_of
 from gamedsl.sema.narrow import Fact, Facts, facts, key, narrowed, proved_type, without
 from gamedsl.sema.scope import ANY, LetName, Namespace, TypeName, VariableName, report_taken
 from gamedsl.sema.type_errors import (
+    TEXT_HELP,
     one_type_help,
     report_kind_test,
     report_misfit,
@@ -619,6 +621,7 @@ class Typer:
         if name in names.broken or (ANY in names.broken and not guess):
             return
         place = names.place(name)
+        reads_text = guess in BUILTINS and self.has_text_argument(node)
         if name == "range" and not place:
             self.problems.add(
                 "GD0311", "unknown function `range`", node.name.span,
@@ -633,6 +636,8 @@ class Typer:
             notes=(Note(place, "declared here"),) if place else (),
             help=_OTHERWISE[name]
             if name in _OTHERWISE and not place
+            else TEXT_HELP
+            if reads_text
             else respell(
                 node.name.span,
                 guess,
@@ -645,6 +650,12 @@ class Typer:
             ),
             cause=f"name {name}",
         )
+
+    def has_text_argument(self, node: ast.Call) -> bool:
+        """Whether a call is given a text, which no built-in takes."""
+        given = [part for part in node.arguments if not isinstance(part, ast.Comprehension)]
+        with self.context.collecting():
+            return any(isinstance(plain(self.infer(part, None).type), Text) for part in given)
 
     def report_counted_comparison(self, node: ast.Call) -> bool:
         """Reports `count(vote == yes)`, where `vote` is a value per role; returns whether it is."""

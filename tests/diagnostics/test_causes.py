@@ -22,6 +22,11 @@ SETS = (
 )
 """Collections, none of which is ever none."""
 
+TEXT = (
+    "text is stored, shown, or given to a function (`call:`); no rule looks into it. "
+    "`gamedsl calls` lists the functions, and `--allow-calls FILE.py` adds your own"
+)
+
 CAUSES = {
     "a section of another tool": (
         "game: case\nplayers: [ann, bob]\n" + TURN + "payoffs: 1\n",
@@ -201,6 +206,22 @@ CAUSES = {
     "a name in quotes that is sought in a list": (
         HEAD + TURN + "payoffs: 1 if 'up' in [move.ann] else 0\n",
         "GD0202", "names stand without quotes: `up`",
+    ),
+    "the length of a text": (
+        HEAD + TURN + "  - {role: ann, say: pitch, max_tokens: 20}\n"
+        "payoffs: length(pitch)\non_invalid: {then: forfeit, pay: -1}\n",
+        "GD0311", TEXT,
+    ),
+    "the size of a text": (
+        HEAD + TURN + "  - {role: ann, say: pitch, max_tokens: 20}\n"
+        "payoffs: len(pitch)\non_invalid: {then: forfeit, pay: -1}\n",
+        "GD0305", TEXT,
+    ),
+    "the length of a list": (
+        HEAD + TURN + "payoffs: length([1, 2])\n", "GD0311", "did you mean `len`?",
+    ),
+    "the length of what is gone through": (
+        HEAD + TURN + "payoffs: length(r for r in roles)\n", "GD0311", "did you mean `len`?",
     ),
 }  # fmt: skip
 
