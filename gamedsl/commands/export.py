@@ -55,6 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "repeated",
     )  # fmt: skip
     output.add_argument(
+        "--tokenizer", metavar="MODEL", default="",
+        help="a package counts limits such as `max_tokens` in tokens of this model, a folder or an "
+        "id of the hub (default: in those of the trained model with trl and tinker, else in words)",
+    )  # fmt: skip
+    output.add_argument(
         "--limit", type=count_to(100_000_000), default=LIMIT, metavar="N",
         help=f"the most nodes that a tree may have (default: {LIMIT:,})",
     )  # fmt: skip
@@ -72,6 +77,8 @@ def run(args: argparse.Namespace) -> int:
         return _stop(f"`--to {name}` writes a folder; fix: name it with `-o FOLDER`")
     if name in EXPORTERS and (args.seats or args.against):
         return _stop(f"`--to {name}` has all seats; fix: leave out `--as` and `--against`")
+    if name in EXPORTERS and args.tokenizer:
+        return _stop(f"`--to {name}` counts no tokens; fix: leave out `--tokenizer`")
     try:
         params = read_params(args.param)
     except ValueError as error:
@@ -110,7 +117,9 @@ def _package(game: Game, name: str, args: argparse.Namespace, params: Mapping[st
 
     folder = Path(args.output)
     try:
-        written = write_package(game, PEERS[name], folder, args.seats, args.against, params)
+        written = write_package(
+            game, PEERS[name], folder, args.seats, args.against, params, args.tokenizer
+        )
     except PlayerError as error:
         return _stop(f"{error.message}\n  fix: {error.help}")
     except ValueError as error:

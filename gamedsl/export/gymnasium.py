@@ -39,8 +39,8 @@ MAX_TEXT = 1 << 20
 class SeatEnv(gymnasium.Env[Any, Any]):
     """A seat of a game. See the module docstring.
 
-    `game`, `against`, `params`, `calls` and `run_seed` are as in `PeerGame`; `seat` is by default
-    the first. `reward` says whether the seat gets what it is trained on, or its payoff.
+    `game`, `against`, `params`, `calls`, `run_seed` and `tokenizer` are as in `PeerGame`; `seat` is
+    by default the first. `reward` says whether the seat gets what it is trained on, or its payoff.
     `render_mode` is "ansi" or None. Raises SeatError where `seat` names several seats, and as
     `PeerGame`.
     """
@@ -56,11 +56,12 @@ class SeatEnv(gymnasium.Env[Any, Any]):
         params: Mapping[str, Any] | None = None,
         calls: Iterable[str | Path] = (),
         run_seed: int = 0,
+        tokenizer: Any = None,
         reward: What = "rewards",
         render_mode: str | None = None,
     ) -> None:
         self.table = PeerGame.of_one(
-            game, seat, against, params=params, calls=calls, run_seed=run_seed
+            game, seat, against, params=params, calls=calls, run_seed=run_seed, tokenizer=tokenizer
         )
         self.seat = self.table.held[0]
         self.render_mode = render_mode

@@ -17,7 +17,7 @@ from math import nan
 from pathlib import Path
 from typing import Any
 
-from gamedsl.export.peer_play import PeerGame, PeerPlay, chat
+from gamedsl.export.peer_play import PeerGame, PeerPlay, chat, cut
 from gamedsl.export.table import PEERS
 from gamedsl.extras import importing
 from gamedsl.runtime.decision import Decision
@@ -39,6 +39,8 @@ with importing(PEERS["inspect"].needs):
     from inspect_ai.util import collect
 
 KIND = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
+CUT = ("max_tokens", "model_length")
+"""Why a model stopped that had not ended its reply."""
 PLAY = "play"
 """The key of a finished play in a sample's store."""
 
@@ -53,9 +55,12 @@ def game_task(
     params: Mapping[str, Any] | None = None,
     calls: Iterable[str | Path] = (),
     run_seed: int = 0,
+    tokenizer: Any = None,
 ) -> Any:
     """Returns a game as a Task of `plays` samples. Other arguments and errors as in `PeerGame`."""
-    table = PeerGame(game, held, against, params=params, calls=calls, run_seed=run_seed)
+    table = PeerGame(
+        game, held, against, params=params, calls=calls, run_seed=run_seed, tokenizer=tokenizer
+    )
     samples = [
         Sample(input=f"{table.game.name}, seed {seed}", id=seed, metadata={"seed": seed})
         for seed in range(first_seed, first_seed + plays)
@@ -82,7 +87,9 @@ def _play_game(table: PeerGame) -> Any:
             for one, (messages, output) in zip(asked, replies, strict=True):
                 state.messages += [*messages, output.choices[0].message]
                 state.output = output
-                await to_thread.run_sync(play.answer, one.seat, output.completion)
+                text = output.completion
+                reply = cut(text) if output.stop_reason in CUT else text
+                await to_thread.run_sync(play.answer, one.seat, reply)
         state.store.set(PLAY, _record(table, play))
         return state
 

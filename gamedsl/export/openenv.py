@@ -23,7 +23,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from gamedsl.export.peer_play import Outcome, PeerGame, PeerPlay, chat
+from gamedsl.export.peer_play import Outcome, PeerGame, PeerPlay, chat, cut
 from gamedsl.export.table import PEERS
 from gamedsl.extras import importing
 from gamedsl.prompting.replies import ParseFailure
@@ -42,10 +42,12 @@ SESSIONS = 64
 
 
 class Reply(Action):
-    """A reply, as it was written. `seat` is who replies; empty: the seat that was shown."""
+    """A reply, as it was written. `seat` is who replies; empty: the seat that was shown.
+    `truncated`: the model was cut off at its limit of tokens, so that the reply is refused."""
 
     text: str
     seat: str = ""
+    truncated: bool = False
 
 
 class SeatResult(BaseModel):
@@ -118,7 +120,7 @@ class GameEnvironment(Environment):
         asked = [one.seat for one in play.waiting]
         if seat not in asked:
             raise ValueError(f"`{seat}` is not asked; these are: {', '.join(asked)}")
-        read = play.answer(seat, action.text)
+        read = play.answer(seat, cut(action.text) if action.truncated else action.text)
         self._state.step_count += 1
         return self._observation(play, read.reason if isinstance(read, ParseFailure) else None)
 
@@ -166,7 +168,7 @@ class GameClient(EnvClient):
     observation is a `Prompt`. It is asynchronous; `sync()` gives one that is not."""
 
     def _step_payload(self, action: Reply) -> dict[str, Any]:
-        return {"text": action.text, "seat": action.seat}
+        return {"text": action.text, "seat": action.seat, "truncated": action.truncated}
 
     def _parse_result(self, payload: dict[str, Any]) -> Any:
         reward, done = payload.get("reward"), bool(payload.get("done"))
@@ -186,10 +188,13 @@ def app(
     params: Mapping[str, Any] | None = None,
     calls: Iterable[str | Path] = (),
     run_seed: int = 0,
+    tokenizer: Any = None,
 ) -> Any:
     """Returns the server of a game for up to `sessions` sessions at once: a FastAPI application.
     Other arguments and errors as in `PeerGame`."""
-    table = PeerGame(game, held, against, params=params, calls=calls, run_seed=run_seed)
+    table = PeerGame(
+        game, held, against, params=params, calls=calls, run_seed=run_seed, tokenizer=tokenizer
+    )
     numbers = count()
 
     def session() -> GameEnvironment:

@@ -34,10 +34,12 @@ def write_package(
     held: Iterable[str] = (),
     against: Iterable[str] = (),
     params: Mapping[str, str] | None = None,
+    tokenizer: str = "",
 ) -> list[Path]:
     """Writes the package of a game for a peer into a folder, and returns its files.
 
     `held` and `against` are as in `PeerGame`, and `params` those with which the game was loaded.
+    `tokenizer` names the model in whose tokens the package counts limits.
     Files of the same names are replaced, others stay. Raises as `PeerGame`.
     """
     held, against = tuple(held), tuple(against)
@@ -45,7 +47,7 @@ def write_package(
         table = PeerGame.of_one(game, ",".join(held), against)
     else:
         table = PeerGame(game, held, against)
-    words = _words(table, peer, against, params or {})
+    words = _words(table, peer, against, params or {}, tokenizer)
     written = []
     for name, text in _filled(PACKAGES / peer.name, words, closed=not table.in_words):
         writer.write_text(folder / name, text)
@@ -63,8 +65,9 @@ def module_of(game: Game, peer: Peer) -> str:
 
 
 def _words(
-    table: PeerGame, peer: Peer, against: tuple[str, ...], params: Mapping[str, str]
-) -> dict[str, str]:
+    table: PeerGame, peer: Peer, against: tuple[str, ...], params: Mapping[str, str],
+    tokenizer: str,
+) -> dict[str, str]:  # fmt: skip
     """Returns what stands for each `$name` of the files."""
     game, module = table.game, module_of(table.game, peer)
     calls = [file.path.name for file in files_of(game.ir.functions)]
@@ -75,6 +78,8 @@ def _words(
         options.append(f"params={_literal(dict(params))}")
     if calls:
         options.append(f"calls=[{', '.join(f'FOLDER / {_literal(name)}' for name in calls)}]")
+    if tokenizer:
+        options.append(f"tokenizer={_literal(tokenizer)}")
     others = [f"{seat}: {spec}" for seat, spec in table.players.items()]
     about = game.ir.about or f"The game {game.name}."
     return {

@@ -21,21 +21,23 @@ and the peer's replies alone, also when many are under way at once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from copy import copy
 from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
+from gamedsl.export.counting import counted_for, counter_of
 from gamedsl.play.seats import SeatError, names_seat, players_named, seats_named
 from gamedsl.play.session import PlaySession
 from gamedsl.players.base import Player, Posed, answer
 from gamedsl.players.table import open_player
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.decision import Action, Decision, Mistake
 from gamedsl.runtime.env import Env
 from gamedsl.runtime.episode import Episode
 from gamedsl.runtime.game import Game
 
 if TYPE_CHECKING:
-    from gamedsl.prompting.replies import ParseFailure
     from gamedsl.runtime.min_payoff import Amount
 
 OTHERS = "random"
@@ -51,8 +53,12 @@ class PeerGame:
     players as `SEAT=PLAYER`, or `PLAYER` for all others, as `gamedsl play --against`; a seat that
     is neither held nor named has a random player. `run_seed` draws the labels of options.
 
-    Raises `CompileError`, CallFileError, SeatError, PlayerError, and ValueError where the peer
-    holds no seat.
+    `tokenizer` is that of the model that the peer asks: one of transformers, a `TokenCounter`, or
+    the name of a model. Limits of replies count its tokens, and labels are equal in them; without
+    one words are counted.
+
+    Raises `CompileError`, CallFileError, SeatError, PlayerError, ValueError where the peer holds no
+    seat, and ModelError for a tokenizer that cannot be loaded.
     """
 
     def __init__(
@@ -64,6 +70,7 @@ class PeerGame:
         params: Mapping[str, Any] | None = None,
         calls: Iterable[str | Path] = (),
         run_seed: int = 0,
+        tokenizer: Any = None,
     ) -> None:
         self.game = game if isinstance(game, Game) else _compiled(game, params, calls)
         ir = self.game.ir
@@ -79,6 +86,9 @@ class PeerGame:
             seat: OTHERS for seat in ir.everyone if seat not in self.players and seat not in taken
         }
         self.env: Env = self.game.env(run_seed=run_seed)
+        if tokenizer is not None:
+            self.env = self._env_of(tokenizer)
+        self._lent: tuple[Any, Self] | None = None
         opened = {
             spec: _Seeded(open_player(spec, self.game, seed=run_seed, allow_code=True))
             for spec in dict.fromkeys(self.players.values())
@@ -95,6 +105,7 @@ class PeerGame:
         params: Mapping[str, Any] | None = None,
         calls: Iterable[str | Path] = (),
         run_seed: int = 0,
+        tokenizer: Any = None,
     ) -> Self:
         """Returns a game of which the peer holds one seat; empty: the first that no player holds.
 
@@ -105,7 +116,7 @@ class PeerGame:
         if not seat:
             taken = players_named(ir, frozenset(), list(filter(names_seat, against)))
             seat = next((one for one in ir.everyone if one not in taken), ir.seats[0])
-        made = cls(opened, [seat], against, run_seed=run_seed)
+        made = cls(opened, [seat], against, run_seed=run_seed, tokenizer=tokenizer)
         if len(made.held) > 1:
             raise SeatError(
                 f"`{seat}` is {len(made.held)} seats of {ir.name}, and the loop holds one; "
@@ -119,6 +130,24 @@ class PeerGame:
         return PeerPlay(
             self.game, frozenset(self.held), self._opened, seed=seed, env=self.env, recorded=False
         )  # fmt: skip
+
+    def counted_by(self, tokenizer: Any) -> Self:
+        """Returns the game with a tokenizer that the loop knows, in place of none; one that was
+        given stays. Players are the same."""
+        if self.env.tokenizer is not None:
+            return self
+        if self._lent is None or self._lent[0] is not tokenizer:
+            lent = copy(self)
+            lent.env = self._env_of(tokenizer)
+            self._lent = tokenizer, lent
+        return self._lent[1]
+
+    def _env_of(self, tokenizer: Any) -> Env:
+        role_of = self.game.ir.role_of
+        own = dict.fromkeys(role_of[seat] for seat in self.held)
+        others = [role for role in role_of.values() if role not in own]
+        counter = counted_for(counter_of(tokenizer), own, others)
+        return self.game.env(run_seed=self.env.run_seed, tokenizer=counter)
 
     @property
     def in_words(self) -> bool:
@@ -177,6 +206,12 @@ def outcome(episode: Episode, seat: str) -> Outcome:
         tuple(one for one in episode.mistakes if one.decision.seat == seat),
         seat in episode.failures,
     )
+
+
+def cut(text: str) -> ParseFailure:
+    """Returns a reply that was cut off at a limit of tokens: it is invalid, whatever can be read of
+    it."""
+    return ParseFailure("truncated", text)
 
 
 def chat(decision: Decision) -> list[dict[str, str]]:

@@ -109,8 +109,11 @@ class GameEnv(ta.Env):
         params: Mapping[str, Any] | None = None,
         calls: Iterable[str | Path] = (),
         run_seed: int = 0,
+        tokenizer: Any = None,
     ) -> None:
-        self.table = PeerGame(game, held, against, params=params, calls=calls, run_seed=run_seed)
+        self.table = PeerGame(
+            game, held, against, params=params, calls=calls, run_seed=run_seed, tokenizer=tokenizer
+        )
         self.env_id = self.table.game.name
         self.num_players = len(self.table.held)
         self._plays = 0
@@ -149,17 +152,21 @@ def register(
     params: Mapping[str, Any] | None = None,
     calls: Iterable[str | Path] = (),
     run_seed: int = 0,
+    tokenizer: Any = None,
 ) -> str:
     """Puts a game in TextArena's registry, in the place of one of its name, and returns the id for
     `textarena.make`. Arguments and errors as in `PeerGame`."""
-    table = PeerGame(game, held, against, params=params, calls=calls, run_seed=run_seed)
+    table = PeerGame(
+        game, held, against, params=params, calls=calls, run_seed=run_seed, tokenizer=tokenizer
+    )
     options = {"against": [f"{seat}={player}" for seat, player in table.players.items()]}
     name = f"{table.game.name}-v0"
     for known in (name, f"{name}-raw"):
         ENV_REGISTRY.pop(known, None)
     register_with_versions(
         name, GameEnv, {"default": [SingleTurnObservationWrapper]},
-        game=table.game, held=table.held, run_seed=run_seed, **options,
+        game=table.game, held=table.held, run_seed=run_seed,
+        tokenizer=table.env.tokenizer, **options,
     )  # fmt: skip
     return name
 

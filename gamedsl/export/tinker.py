@@ -23,9 +23,10 @@ from fractions import Fraction
 from functools import cache
 from typing import Any, NamedTuple
 
-from gamedsl.export.peer_play import PeerGame, PeerPlay, chat
+from gamedsl.export.peer_play import PeerGame, PeerPlay, chat, cut
 from gamedsl.export.table import PEERS
 from gamedsl.extras import importing
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.decision import Decision
 
 with importing(PEERS["tinker"].needs):
@@ -46,7 +47,8 @@ with importing(PEERS["tinker"].needs):
 
 class Table(NamedTuple):
     """A game and who holds its seats, as values that can be sent to another process. The fields are
-    the arguments of `PeerGame`; `game` is a path or the name of a shipped game."""
+    the arguments of `PeerGame`; `game` is a path or the name of a shipped game, and `tokenizer` is
+    that of a model, by its name; empty: the renderer's."""
 
     game: str
     held: tuple[str, ...] = ()
@@ -54,6 +56,7 @@ class Table(NamedTuple):
     params: tuple[tuple[str, Any], ...] = ()
     calls: tuple[str, ...] = ()
     run_seed: int = 0
+    tokenizer: str = ""
 
 
 @cache
@@ -63,6 +66,7 @@ def open_table(table: Table) -> PeerGame:
     return PeerGame(
         table.game, table.held, table.against,
         params=params, calls=table.calls, run_seed=table.run_seed,
+        tokenizer=get_tokenizer(table.tokenizer) if table.tokenizer else None,
     )  # fmt: skip
 
 
@@ -74,11 +78,13 @@ def table_of(
     params: Mapping[str, Any] | None = None,
     calls: Iterable[str] = (),
     run_seed: int = 0,
+    tokenizer: str = "",
 ) -> Table:
     """Returns the table of a game, with the arguments of `PeerGame`."""
     return Table(
-        game, tuple(held), tuple(against), tuple((params or {}).items()), tuple(calls), run_seed
-    )
+        game, tuple(held), tuple(against), tuple((params or {}).items()), tuple(calls), run_seed,
+        tokenizer,
+    )  # fmt: skip
 
 
 class SharedPlay:
@@ -98,7 +104,7 @@ class SharedPlay:
             await self._moved.wait_for(lambda: self.play.done or self.decision(seat) is not None)
             return self.decision(seat)
 
-    async def answer(self, seat: str, reply: str) -> None:
+    async def answer(self, seat: str, reply: str | ParseFailure) -> None:
         """Takes a reply, and wakes the seats that wait. Players of ours move in another thread."""
         async with self._moved:
             await asyncio.to_thread(self.play.answer, seat, reply)
@@ -122,7 +128,9 @@ class SeatEnv(Env):
     async def step(self, action: list[int], *, extra: Any = None) -> Any:
         message, _ = self._renderer.parse_response(action)
         refused = len(self.shared.play.episode.mistakes)
-        await self.shared.answer(self.seat, get_text_content(message))
+        text = get_text_content(message)
+        is_cut = (extra or {}).get("stop_reason") == "length"
+        await self.shared.answer(self.seat, cut(text) if is_cut else text)
         decision = await self.shared.asked(self.seat)
         if decision is None:
             return StepResult(0.0, True, tinker.ModelInput.empty(), [], self._metrics(refused))
@@ -153,7 +161,7 @@ class DealGroup(EnvGroupBuilder):
         self.renderer = renderer
 
     async def make_envs(self) -> Sequence[SeatEnv]:
-        game = open_table(self.table)
+        game = open_table(self.table).counted_by(self.renderer.tokenizer)
         begun = [await asyncio.to_thread(game.begin, self.seed) for _ in range(self.plays)]
         shared = [SharedPlay(play) for play in begun]
         return [SeatEnv(play, seat, self.renderer) for play in shared for seat in game.held]

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from gamedsl.bounds.programs import ProgramBounds
-from gamedsl.export.peer_play import PeerGame, PeerPlay, chat
+from gamedsl.export.peer_play import PeerGame, PeerPlay, chat, cut
 from gamedsl.export.table import PEERS
 from gamedsl.extras import importing
 from gamedsl.ir.program import Choose, Step
@@ -53,8 +53,9 @@ class Rollout:
 
     `turns` is the most decisions of a seat in a play that are trained, in rows of their own; later
     ones are played, and not trained. By default it is the bound that the game's form gives, which
-    does not count replies that are refused and asked again. Other arguments are as in `PeerGame`.
-    Raises ValueError where the form gives no bound, and as `PeerGame`.
+    does not count replies that are refused and asked again. `tokenizer` is by default the
+    trainer's. A completion that was cut off at `max_completion_length` is refused. Other arguments
+    are as in `PeerGame`. Raises ValueError where the form gives no bound, and as `PeerGame`.
     """
 
     __name__ = "gamedsl"
@@ -69,8 +70,11 @@ class Rollout:
         params: Mapping[str, Any] | None = None,
         calls: Iterable[str | Path] = (),
         run_seed: int = 0,
+        tokenizer: Any = None,
     ) -> None:
-        self.table = PeerGame(game, held, against, params=params, calls=calls, run_seed=run_seed)
+        self.table = PeerGame(
+            game, held, against, params=params, calls=calls, run_seed=run_seed, tokenizer=tokenizer
+        )
         bounds = ProgramBounds(self.table.game.ir)
         self.turns = {seat: turns or _turns(bounds, seat) for seat in self.table.held}
         """The rows of each seat in a deal; a referee has none."""
@@ -100,7 +104,8 @@ class Rollout:
             _game, seed, seat, number = prompt.rsplit(" ", 3)
             places.append(((int(seed), times[prompt]), seat, int(number)))
             times[prompt] += 1
-        plays = {key: self.table.begin(key[0]) for key in dict.fromkeys(k for k, _, _ in places)}
+        table = self.table.counted_by(_tokenizer_of(trainer))
+        plays = {key: table.begin(key[0]) for key in dict.fromkeys(k for k, _, _ in places)}
         replies = self._played(plays, trainer)
         eos = trainer.processing_class.eos_token_id
         rows = []
@@ -161,7 +166,8 @@ class Rollout:
                 own = None if logprobs is None else logprobs[place]
                 found[key, one.seat].append(Reply(prompts[place], list(written[place]), own))
                 text = tokenizer.decode(written[place], skip_special_tokens=True)
-                plays[key].answer(one.seat, text)
+                reply = cut(text) if _is_cut(written[place], trainer) else text
+                plays[key].answer(one.seat, reply)
         return found
 
 
@@ -218,10 +224,13 @@ def seat_environment(
     params: Mapping[str, Any] | None = None,
     calls: Iterable[str | Path] = (),
     run_seed: int = 0,
+    tokenizer: Any = None,
 ) -> type[SeatEnvironment]:
     """Returns a class for the `environment_factory` of GRPOTrainer: one seat, by default the first
     that no player holds, against players. Arguments and errors as in `PeerGame.of_one`."""
-    table = PeerGame.of_one(game, seat, against, params=params, calls=calls, run_seed=run_seed)
+    table = PeerGame.of_one(
+        game, seat, against, params=params, calls=calls, run_seed=run_seed, tokenizer=tokenizer
+    )
     return type("GameSeat", (SeatEnvironment,), {"_table": table})
 
 
@@ -240,6 +249,18 @@ def _turns(bounds: ProgramBounds, seat: str) -> int:
     if most is None:
         raise ValueError(f"no bound on the decisions of {seat} is known; fix: give `turns=…`")
     return int(most)
+
+
+def _tokenizer_of(trainer: Any) -> Any:
+    """Returns the tokenizer of the trained model; a processor of texts and images has one."""
+    return getattr(trainer.processing_class, "tokenizer", trainer.processing_class)
+
+
+def _is_cut(completion: Sequence[int], trainer: Any) -> bool:
+    """Returns whether a completion filled its room, and no token ended it."""
+    if len(completion) < trainer.max_completion_length:
+        return False
+    return completion[-1] not in (*trainer.eos_token_ids, _tokenizer_of(trainer).pad_token_id)
 
 
 def _logprobs(rows: Sequence[tuple[Reply, bool]]) -> list[Any] | None:

@@ -21,9 +21,10 @@ from pathlib import Path
 from types import new_class
 from typing import Any, NamedTuple
 
-from gamedsl.export.peer_play import PeerGame, PeerPlay, chat
+from gamedsl.export.peer_play import PeerGame, PeerPlay, chat, cut
 from gamedsl.export.table import PEERS
 from gamedsl.extras import importing
+from gamedsl.prompting.replies import ParseFailure
 from gamedsl.runtime.game import Game
 
 with importing(PEERS["verifiers"].needs):
@@ -117,9 +118,12 @@ def environment(
     params: Mapping[str, Any] | None = None,
     calls: Iterable[str | Path] = (),
     run_seed: int = 0,
+    tokenizer: Any = None,
 ) -> Classes:
     """Returns a game's environment, taskset and harness. Arguments and errors as in `PeerGame`."""
-    table = PeerGame(game, held, against, params=params, calls=calls, run_seed=run_seed)
+    table = PeerGame(
+        game, held, against, params=params, calls=calls, run_seed=run_seed, tokenizer=tokenizer
+    )
     fields = role_fields(table)
     agents = {
         field: vf.AgentConfig(runtime={"type": "subprocess"}) for field in fields.values()
@@ -203,12 +207,13 @@ class GameEnv:
                 trace.agent.trainable = False
 
 
-async def _ask(talk: Any, decision: Any) -> str:
-    """Returns an agent's reply to a prompt, as it was written."""
+async def _ask(talk: Any, decision: Any) -> str | ParseFailure:
+    """Returns an agent's reply to a prompt, as it was written, or that it was cut off."""
     segment = await talk.turn(chat(decision))
     if segment.terminated:
         raise RuntimeError(f"the agent of {decision.seat} stopped before the play was over")
-    return segment.messages[-1].content or ""
+    text = segment.messages[-1].content or ""
+    return cut(text) if talk.trace.is_truncated else text
 
 
 def _score(trace: Any, play: PeerPlay, seat: str) -> None:

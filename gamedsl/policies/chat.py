@@ -7,7 +7,6 @@ never becomes a special token (see `Specials`).
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 from collections.abc import Sequence
@@ -21,17 +20,10 @@ import transformers
 from gamedsl.call_syntax import CALL_TAG, CallSyntax, syntax_of
 from gamedsl.policies.base import Encoded, Message, Query
 from gamedsl.policies.generation import Ids, Turn
+from gamedsl.policies.text_counts import fingerprint_of
 from gamedsl.policies.thoughts import PromptEnd, prompt_end
 from gamedsl.thought_syntax import CLOSE, OPEN
 
-_FINGERPRINTED = (
-    "added_tokens",
-    "normalizer",
-    "pre_tokenizer",
-    "post_processor",
-    "decoder",
-    "model",
-)
 _CACHED = 65_536  # encoded decisions kept
 _SLOT = "\U000f0002"  # private use: stands in a template for a reply that is given as ids
 _PROBE = "probe_of_calls"
@@ -58,7 +50,7 @@ class HFTokenizer:
 
     def __init__(self, tokenizer: transformers.PreTrainedTokenizerBase) -> None:
         self._tokenizer = self.wrapped = tokenizer
-        self.fingerprint = _fingerprint(tokenizer)
+        self.fingerprint = fingerprint_of(tokenizer)
         self.takes_system = self._takes_system()
         self._specials = Specials(tokenizer)
         eos = tokenizer.eos_token_id
@@ -314,17 +306,6 @@ def _check_labels(labels: Sequence[str], encoded: Sequence[tuple[int, ...]]) -> 
         for j, other in enumerate(encoded):
             if i != j and other[: len(ids)] == ids:
                 raise ValueError(f"label {labels[i]!r} begins label {labels[j]!r} in tokens")
-
-
-def _fingerprint(tokenizer: transformers.PreTrainedTokenizerBase) -> str:
-    backend = getattr(tokenizer, "backend_tokenizer", None)
-    if backend is None:
-        content: object = sorted(tokenizer.get_vocab().items())
-    else:
-        whole = json.loads(backend.to_str())
-        content = {key: whole.get(key) for key in _FINGERPRINTED}
-    text = json.dumps([content, tokenizer.chat_template], sort_keys=True, ensure_ascii=False)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _OPEN, _CLOSE = "\U000f0000", "\U000f0001"  # private use: no template writes them

@@ -217,8 +217,8 @@ class Episode:
 
     def parse(self, decision: Decision, reply: Action | str | ParseFailure) -> str | ParseFailure:
         """Returns the canonical name of a reply to one of `decisions`, or why it is invalid;
-        nothing moves. Raises ValueError where an `Action` is not legal, or no reply has its
-        name."""
+        nothing moves. Limits count tokens of the environment's tokenizer, else words. Raises
+        ValueError where an `Action` is not legal, or no reply has its name."""
         return parse_reply(decision, reply, self._position.state, self._book)
 
     def draw(self, outcome: int) -> None:

@@ -74,7 +74,8 @@ class Game:
         tokenizer: TokenCounter | None = None,
         backend: str | None = None,
     ) -> Env:
-        """An environment. `run_seed` draws the labels; a tokenizer makes them equal in tokens;
+        """An environment. `run_seed` draws the labels. A tokenizer makes them equal in tokens, and
+        limits such as `max_tokens` count its tokens; without one they count words, which are fewer.
         `backend` (a name of `gamedsl.runtime.kernels.BACKENDS`) runs the rules, by default the
         fastest.
         """

@@ -23,6 +23,7 @@ class ScriptedServer(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answering)
         self.answers: dict[str, Mapping[str, str]] = {}
         self.default: str | None = None
+        self.finish = "stop"
         self.unknown: list[Any] = []
 
     @property
@@ -47,7 +48,7 @@ class Answering(BaseHTTPRequestHandler):
         message = {"role": "assistant", "content": text}
         content = {
             "id": "chat", "object": "chat.completion", "created": 0, "model": body["model"],
-            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "choices": [{"index": 0, "message": message, "finish_reason": self.server.finish}],
             "usage": usage,
         }  # fmt: skip
         data = json.dumps(content).encode()

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -20,6 +21,7 @@ import pytest
 
 import gamedsl
 from gamedsl import Action, Decision, Env, Episode
+from gamedsl.export.counting import counter_of
 from gamedsl.prompting.random_replies import random_reply
 from gamedsl.prompting.replies import write_choice, write_open_reply
 
@@ -43,6 +45,14 @@ SEEDS = range(50)
 REFUSED = 1 / 8
 """The share of replies that are no valid ones."""
 
+SPEAKING = """\
+game: speak_{}
+roles: [speaker]
+turns:
+  - {{role: speaker, say: pitch, max_tokens: {}}}
+payoffs: 1
+"""
+
 Messages = Sequence[Mapping[str, str]]
 
 
@@ -52,8 +62,8 @@ def loaded(name: str) -> gamedsl.Game:
 
 
 @cache
-def env_of(name: str) -> Env:
-    return loaded(name).env()
+def env_of(name: str, tokenizer: Any = None) -> Env:
+    return loaded(name).env(tokenizer=None if tokenizer is None else counter_of(tokenizer))
 
 
 def chat_of(decision: Decision) -> list[dict[str, str]]:
@@ -113,9 +123,9 @@ class Play:
 
 
 @cache
-def played(name: str, seed: int) -> Play:
-    """The play in which all seats follow the script."""
-    episode, turns = env_of(name).reset(seed=seed), []
+def played(name: str, seed: int, tokenizer: Any = None) -> Play:
+    """The play in which all seats follow the script; limits count tokens of a tokenizer."""
+    episode, turns = env_of(name, tokenizer).reset(seed=seed), []
     while not episode.done:
         asked = episode.decisions
         said = {one.seat: reply_to(one, seed) for one in asked}
@@ -167,3 +177,10 @@ def _play(episode: Episode, seed: int, turns: list[Turn]) -> Play:
         [(one.decision.seat, one.failure.reason) for one in episode.mistakes],
         answers,
     )
+
+
+def speaking_game(folder: Path, tokens: int) -> gamedsl.Game:
+    """A game in which one seat says something, of at most so many tokens."""
+    path = folder / f"speak_{tokens}.yaml"
+    path.write_text(SPEAKING.format(tokens, tokens), encoding="utf-8")
+    return gamedsl.load(path)

@@ -68,6 +68,16 @@ def test_plays_agree_with_the_runtime(name: str, tmp_path: Path) -> None:
         assert means[seat] == pytest.approx(sum(values) / len(values)), "void plays are left out"
 
 
+def test_reply_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    label = loaded("kuhn_poker").env().reset(seed=0).decisions[0].labels[0]
+    made = ModelOutput.from_content("mock", label, stop_reason="max_tokens")
+    model = get_model("mockllm/model", custom_outputs=lambda *_: made, memoize=False)
+    task = game_task(loaded("kuhn_poker"), plays=1)
+    (log,) = evaluate(task, model=model, log_dir=str(tmp_path), display="none")
+    (score,) = log.samples[0].scores.values()
+    assert [one["reason"] for one in score.metadata["refused"]] == ["truncated"]
+
+
 def test_package_is_a_task_that_inspect_finds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -148,6 +148,14 @@ def test_seat_that_is_not_asked_is_refused() -> None:
             client.step(Reply(text="check", seat="second"))
 
 
+def test_reply_that_was_cut_off_is_refused() -> None:
+    """The client says so; the reply is a label all the same."""
+    with served("kuhn_poker") as url, GameClient(url).sync() as client:
+        label = client.reset(seed=0).observation.labels[0]
+        result = client.step(Reply(text=label, truncated=True))
+        assert result.observation.refused == "truncated"
+
+
 def test_commands_of_a_package_run(tmp_path: Path) -> None:
     folder = running.exported("stag_hunt", "openenv", tmp_path / "package")
     _, serve, play_on = running.readme_commands(folder)

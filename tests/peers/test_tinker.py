@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.peers import running
-from tests.peers.plays import GAMES, SEEDS, Play, loaded, played
+from tests.peers.plays import GAMES, SEEDS, Play, loaded, played, speaking_game
 
 with running.needed("tinker"):
     import tinker
@@ -37,6 +37,8 @@ class Sampler:
     the renderer ends messages, and fails at any other prompt. `replies` takes its turn where one
     prompt has several replies."""
 
+    finish = "stop"
+
     def __init__(self, renderer: Any, plays: list[Play]) -> None:
         self.renderer = renderer
         self.replies: dict[tuple[int, ...], list[str]] = {}
@@ -54,7 +56,10 @@ class Sampler:
         reply = found.pop(0) if len(found) > 1 else found[0]
         tokens = written(self.renderer, reply)
         sequence = SimpleNamespace(
-            tokens=tokens, logprobs=[LOGPROB] * len(tokens), stop_reason="stop", sequence_id=None
+            tokens=tokens,
+            logprobs=[LOGPROB] * len(tokens),
+            stop_reason=self.finish,
+            sequence_id=None,
         )
         return SimpleNamespace(sequences=[sequence], prompt_cache_hit_tokens=0)
 
@@ -85,7 +90,7 @@ def test_plays_agree_with_the_runtime(name: str, renderer: Any) -> None:
     held, role_of = open_table(table).held, loaded(name).ir.role_of
     refused = 0
     for seed in SEEDS:
-        ours = played(name, seed)
+        ours = played(name, seed, renderer.tokenizer)
         group = DealGroup(table, seed, 1, renderer)
         for seat, trajectory, reward, metrics in seats_of(
             rollout(group, Sampler(renderer, [ours])), held
@@ -131,6 +136,27 @@ def test_each_role_has_its_own_baseline(renderer: Any) -> None:
         assert len(set(values)) > 1
         mean = sum(values) / len(values)
         assert advantages[place::2].tolist() == pytest.approx([v - mean for v in values], abs=1e-6)
+
+
+def test_reply_that_was_cut_off_is_refused(renderer: Any) -> None:
+    group, sampler = hunt(renderer, ("stag", "stag"))
+    sampler.finish = "length"
+    found = rollout(group, sampler)
+    assert [m["hunter/refused"] if "hunter/refused" in m else m[f"{s}/refused"]
+            for s, _, _, m in seats_of(found, ("hunter_1", "hunter_2"))] == [1, 1]  # fmt: skip
+
+
+def test_limits_count_tokens_of_the_renderer(renderer: Any, tmp_path: Path) -> None:
+    """A letter is a token of the tiny model: 29 fit 40, and not 20."""
+    reply = "five words with many letters."
+    for limit, refused in ((40, 0), (20, 1)):
+        game = speaking_game(tmp_path, limit)
+        sampler = Sampler(renderer, [])
+        (decision,) = game.env().reset(seed=0).decisions
+        messages = [{"role": role, "content": text} for role, text in decision.messages]
+        sampler.add(messages, reply)
+        found = rollout(DealGroup(table_of(str(game.files[0])), 0, 1, renderer), sampler)
+        assert found.metrics_G[0]["speaker/refused"] == refused
 
 
 def test_innocent_tokens_are_masked(renderer: Any) -> None:

@@ -9,7 +9,17 @@ from typing import Any
 import pytest
 
 from tests.peers import by_hand, running
-from tests.peers.plays import GAMES, SEEDS, Play, chat_of, loaded, played, replayed, reply_to
+from tests.peers.plays import (
+    GAMES,
+    SEEDS,
+    Play,
+    chat_of,
+    loaded,
+    played,
+    replayed,
+    reply_to,
+    speaking_game,
+)
 
 with running.needed("trl"):
     import torch
@@ -65,7 +75,8 @@ def test_plays_agree_with_the_runtime(name: str, tmp_path: Path) -> None:
     trainer.rollout_func = lambda prompts, it: kept.append(call(prompts, it)) or kept[-1]
     decode = trainer.processing_class.decode
     for seed in SEEDS:
-        ours, rows = played(name, seed), rollout.rows(1, seed)
+        ours = played(name, seed, trainer.processing_class)
+        rows = rollout.rows(1, seed)
         scripted(trainer, ours)
         inputs = [dict(row) for row in rows for _ in range(GROUP)]
         scored = trainer._generate_and_score_completions(inputs)
@@ -112,6 +123,50 @@ def test_innocent_row_is_in_no_baseline(tmp_path: Path) -> None:
     first, innocent, second, guilty = scored["advantages"].tolist()
     assert (first, innocent) == (0.0, 0.0)
     assert second > 0 > guilty
+
+
+def words_of(
+    tmp_path: Path, reply: str, *, ended: bool, room: int, tokens: int = 40
+) -> tuple[dict[str, Any], int]:
+    """What the rollout gives TRL for one reply to a step with a limit of `tokens`, and its size."""
+    rollout = Rollout(speaking_game(tmp_path, tokens))
+    trainer = trainer_of(rollout, tmp_path, 1)
+    trainer.max_completion_length = room
+    tokenizer = trainer.processing_class
+    ids = tokenizer.encode(reply, add_special_tokens=False)
+    said = [*ids, tokenizer.eos_token_id] if ended else ids
+    trainer._generate_single_turn = lambda prompts, *_: ([said] * len(prompts), None)
+    return rollout([row["prompt"] for row in rollout.rows(1)], trainer), len(ids)
+
+
+def test_limits_count_tokens_of_the_trained_model(tmp_path: Path) -> None:
+    """A letter is a token of the tiny model: five words of 29 tokens fit 40 and not 20."""
+    reply = "five words with many letters."
+    fits, size = words_of(tmp_path, reply, ended=True, room=64)
+    assert (size, fits["refused"]) == (29, [0])
+    over, _ = words_of(tmp_path, reply, ended=True, room=64, tokens=20)
+    assert (over["refused"], over["forfeited"]) == ([1], [1])
+
+
+def test_completion_that_was_cut_off_is_refused(tmp_path: Path) -> None:
+    cut, size = words_of(tmp_path, "a pitch that stops in", ended=False, room=21)
+    assert (size, cut["refused"], cut["forfeited"]) == (21, [1], [1])
+    ended, _ = words_of(tmp_path, "a pitch that ends in", ended=True, room=21)
+    assert ended["refused"] == [0], "the last token that there was room for ends it"
+    stopped, _ = words_of(tmp_path, "a pitch", ended=False, room=21)
+    assert stopped["refused"] == [0], "a string of the settings ended it"
+
+
+def test_seat_counts_tokens_of_the_tokenizer_that_is_given(tmp_path: Path) -> None:
+    game, reply = speaking_game(tmp_path, 20), "five words with many letters."
+    counted = seat_environment(game, tokenizer=build_tiny()[1])()
+    counted.reset(seed=0)
+    assert counted.act(reply) == OVER
+    assert counted._play.episode.failures["speaker"].reason == "tokens"
+    by_words = seat_environment(game)()
+    by_words.reset(seed=0)
+    by_words.act(reply)
+    assert not by_words._play.episode.failures
 
 
 def test_two_steps_of_training_change_the_model(tmp_path: Path) -> None:

@@ -118,6 +118,19 @@ def test_innocent_seat_is_frozen(server: ScriptedServer, monkeypatch: pytest.Mon
     assert False in standing.values()
 
 
+def test_reply_that_was_cut_off_is_refused(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.default, server.finish = (
+        loaded("kuhn_poker").env().reset().decisions[0].labels[0],
+        "length",
+    )
+    monkeypatch.setenv("NO_KEY", "none")
+    (episode,) = asyncio.run(episodes_of(env_of("kuhn_poker", monkeypatch), [0], server.url))
+    (trace,) = episode.traces
+    assert (trace.metrics["refused"], trace.metrics["forfeited"]) == (1, 1)
+
+
 def test_commands_of_a_package_run(server: ScriptedServer, tmp_path: Path) -> None:
     """`vf-eval` plays games with a model behind a local server, and writes their traces."""
     decision = loaded("stag_hunt").env().reset().decisions[0]
