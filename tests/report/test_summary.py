@@ -109,7 +109,8 @@ def test_rewards_alone_where_there_is_no_tree():
     tree = tree_of("stag_hunt")
     rows = records(tree, pure(tree, HARE), 4)
     text = summarise(rows[0], rows[-1], None, first=rows[1])
-    assert text.startswith("After 4 steps, mean reward per game in the last: hunter_1 1.99 (2.05 in the first)")
+    begun = "After 4 steps, mean reward per game in the last: hunter_1 1.99 (2.05 in the first)"
+    assert text.startswith(begun)
     assert "rose" not in text
     assert "learned" not in text
     first = {**rows[1], "reward": {"hunter_1": 0.4561, "hunter_2": 0.25}}
