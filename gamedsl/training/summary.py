@@ -290,9 +290,10 @@ def _by_rewards(first: Record | None, last: Record) -> str:
         parts.append(f"{role} {x:.2f}{begun}")
     said = f"After {_steps(last)}, mean reward per game in the last: {_listed(parts)}."
     if before and first is not last:
+        count = f"{last['games']:,} games" if "games" in last else "games"
         said += (
-            f" Each step has {last['games']:,} games of its own, and luck; `gamedsl eval` compares"
-            " policies on the same ones."
+            f" Each step has {count} of its own, and luck; `gamedsl eval` compares policies on the"
+            " same ones."
         )
     if last.get("exploitability") is not None:
         said += f" Exploitability {last['exploitability']:.3f}."

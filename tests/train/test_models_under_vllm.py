@@ -68,6 +68,8 @@ class StandIn:
 
     def rest(self) -> None: ...
 
+    def close(self) -> None: ...
+
     def forget(self) -> None:
         self._own.forget()
 
