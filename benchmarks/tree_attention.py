@@ -75,8 +75,7 @@ def record(found: dict[str, Any], out: Path | None) -> None:
     before = json.loads(out.read_text(encoding="utf-8")) if out and out.exists() else {}
     for key, value in found.items():
         known = before.get(key)
-        inside = isinstance(known, dict) and key in ("floor", "smollm2-135m")
-        before[key] = known | value if inside else value
+        before[key] = known | value if isinstance(known, dict) else value
     keep(before, out)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from gamedsl.prompting.tokenizers import TokenCounter, Tokenizers
+from gamedsl.prompting.tokenizers import TokenCounter, Tokenizers, WordCounter
 
 
 class Counts:
@@ -28,15 +28,6 @@ class Counts:
         return self._counter.count(text)
 
 
-class Words:
-    """Counts the words between spaces."""
-
-    fingerprint = "words"
-
-    def count(self, text: str) -> int:
-        return len(text.split())
-
-
 def counter_of(tokenizer: Any) -> TokenCounter:
     """Returns the counter of a tokenizer: one of transformers, a `TokenCounter`, or the name of a
     model, whose tokenizer is loaded. Raises as `load_counter`."""
@@ -52,7 +43,7 @@ def counted_for(counter: TokenCounter, held: Iterable[str], others: Iterable[str
     """Returns the counter for a table at which the loop's model holds the roles `held`. What the
     players of the `others` write has a limit of its own, in their tokens, and is counted in words.
     """
-    roles: dict[str, TokenCounter] = dict.fromkeys(others, Words())
+    roles: dict[str, TokenCounter] = dict.fromkeys(others, WordCounter())
     if not roles:
         return counter
     return Tokenizers((counter,), roles | dict.fromkeys(held, counter))

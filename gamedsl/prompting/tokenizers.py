@@ -27,6 +27,15 @@ class TokenCounter(Protocol):
     def count(self, text: str) -> int: ...
 
 
+class WordCounter:
+    """Counts the words between spaces, where no tokenizer is known: a lower bound of tokens."""
+
+    fingerprint = "words"
+
+    def count(self, text: str) -> int:
+        return len(text.split())
+
+
 @dataclass(frozen=True)
 class Tokenizers:
     """Several tokenizers, no two of which have one fingerprint; `roles` says which is whose."""

@@ -19,7 +19,7 @@ from gamedsl.prompting.labels import LabelBook
 from gamedsl.prompting.prompts import NOTHING, Part, Prompter
 from gamedsl.prompting.replies import ParseFailure, open_reply_value, read_choice, read_open_reply
 from gamedsl.prompting.reply_instructions import again
-from gamedsl.prompting.tokenizers import tokenizer_of
+from gamedsl.prompting.tokenizers import WordCounter, tokenizer_of
 
 if TYPE_CHECKING:
     from gamedsl.runtime.env import Env
@@ -226,9 +226,8 @@ def _parse_open(decision: Decision, text: str, name: str, state: State) -> str |
 
 
 def _tokens(decision: Decision, text: str) -> int:
-    """Returns the number of tokens of a text for the model that wrote it; without a tokenizer, a
-    lower bound: the number of words."""
-    counter = decision.env.tokenizer
-    return (
-        len(text.split()) if counter is None else tokenizer_of(counter, decision.role).count(text)
-    )
+    """Returns the number of tokens of a text for the model that wrote it; without a tokenizer, the
+    number of words."""
+    known = decision.env.tokenizer
+    counter = WordCounter() if known is None else tokenizer_of(known, decision.role)
+    return counter.count(text)

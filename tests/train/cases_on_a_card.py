@@ -45,6 +45,7 @@ RUNS: dict[str, tuple[str, dict[str, Any]]] = {
     "two passes": ("stag_hunt", {**CLOSED, "inner_steps": 2, "minibatches": 2}),
     "deterministic": ("stag_hunt", {**CLOSED, "deterministic": True, "recompute": "on"}),
     "tree": ("stag_hunt", {**CLOSED, "estimator": "tree"}),
+    "expert": ("stag_hunt", {**CLOSED, "method": "expert"}),
     "magnet": ("kuhn_poker", {**CLOSED, "method": "magnet", "adapters": "per_role"}),
     "project": ("matching_pennies", {**CLOSED, "method": "project"}),
     "critic": (
