@@ -32,7 +32,7 @@ def test_commands_are_those_of_the_package(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     lines = [line for block in blocks(name, "") for line in block.splitlines()]
-    lines.remove(f'pip install "gamedsl[{PEERS[name].needs.extra}]"')
+    lines.remove(f'pip install ".[{PEERS[name].needs.extra}]"')
     export, change, *others = [shlex.split(line) for line in lines]
     assert main(export[1:]) == 0
     assert change[0] == "cd"
