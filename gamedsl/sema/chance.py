@@ -111,7 +111,7 @@ def _drawn_readers(context: StepContext, step: WrittenStep, by_seat: bool, type:
         context.problems.add(
             "GD0429", f"it is not said who sees `{value.span.text}`", value.span,
             why="chance is hidden or shown, and nothing is guessed",
-            help=f"add `seen_by: {'owner' if by_seat else 'all'}`",
+            help=f"add `seen_by: {'owner' if by_seat else 'all'}`, or `nobody`",
         )  # fmt: skip
         return NOBODY
     readers = read_step_readers(seen, context.typer, type)
