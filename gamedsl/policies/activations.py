@@ -29,7 +29,8 @@ from gamedsl.policies.process_memory import address_space_limit, system_memory
 Recompute = Literal["auto", "on", "off"]
 
 SHARE = 1 / 2
-"""Of the memory that is free once a model is loaded, what a pass may keep under `auto`."""
+"""Of the memory that is free once a model is loaded, what a pass may keep under `auto`; and of what
+is free beside them, what the graphs of play may take until the update."""
 
 PASS_BYTES = 2**30
 """What a pass keeps where nobody says how many tokens it has. The rules that all prompts begin with
@@ -72,9 +73,9 @@ class Activations:
         self._layers = layers
         fitting = min(PASS_BYTES // max(self.peak_bytes(1, again=False), 1), MOST_TOKENS)
         self.pass_tokens: int = pass_tokens or max(least, fitting)
+        self._device = device
         self._room = SHARE * free_memory(device)
         self._again = False
-        self._alive = 0
 
     def peak_bytes(self, tokens: int, *, again: bool) -> int:
         """Bytes that a pass of so many tokens keeps at most."""
@@ -88,19 +89,26 @@ class Activations:
             return self.peak_bytes(tokens, again=False) > self._room
         return self._recompute == "on"
 
-    @contextmanager
-    def alive(self, tokens: int) -> Iterator[None]:
-        """For passes whose activations are alive beside others, those of so many tokens in all."""
-        before, self._alive = self._alive, tokens
-        try:
-            yield
-        finally:
-            self._alive = before
+    def graph_bytes(self, tokens: int) -> int:
+        """Bytes that the graph of a pass of so many tokens holds until its backward pass."""
+        each = self._entering if self.again(tokens) else self._whole
+        return tokens * self._layers * each
+
+    def has_room(self, alive: int, more: int) -> bool:
+        """Whether a graph of `more` bytes may be kept beside those that are alive: where all have
+        about as many as one pass keeps anyway, or SHARE of the memory that is free beside them."""
+        wanted = alive + more
+        return wanted <= PASS_BYTES or wanted <= SHARE * (free_memory(self._device) + alive)
+
+    def room_tokens(self) -> int:
+        """Returns about how many tokens' graphs have room now."""
+        room = max(PASS_BYTES, SHARE * free_memory(self._device))
+        return int(room // max(self.graph_bytes(1), 1))
 
     @contextmanager
     def of(self, tokens: int) -> Iterator[None]:
         """For a forward pass of so many tokens."""
-        before, self._again = self._again, self.again(max(tokens, self._alive))
+        before, self._again = self._again, self.again(tokens)
         try:
             yield
         finally:

@@ -45,9 +45,13 @@ class ChunkedPolicy(ABC):
         """The names of the adapters."""
 
     @abstractmethod
-    def _scored(self, items: Sequence[AdapterQuery]) -> Iterator[Scored]:
-        """All queries, chunk by chunk; a chunk is scored when it is its turn, and `_keep` is told
-        of it."""
+    def _chunks(self, items: Sequence[AdapterQuery]) -> list[list[int]]:
+        """Places of the queries, in chunks of one pass each. The queries of a chunk by themselves
+        are that chunk again."""
+
+    @abstractmethod
+    def _log_pi(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        """Scores of a chunk; tells `_keep` of them."""
 
     @abstractmethod
     def parameters(self, adapter: str | None = None) -> list[torch.nn.Parameter]:
@@ -70,6 +74,12 @@ class ChunkedPolicy(ABC):
     def encode(self, query: Query) -> Encoded:
         """Token ids of `query`, cached. Raises ValueError for unusable labels."""
         return self.tokenizer.encode(query)
+
+    def passes(self, queries: Sequence[Query]) -> list[list[Query]]:
+        """The queries in the passes that score them. Those of one pass, asked alone, are one pass
+        with the same numbers."""
+        items = [(query.adapter, self.encode(query)) for query in queries]
+        return [[queries[index] for index in chunk] for chunk in self._chunks(items)]
 
     def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
         """Per query log pi [labels], float32 on the CPU, without a graph."""
@@ -124,6 +134,11 @@ class ChunkedPolicy(ABC):
         if not before:
             self._states = None
         return torch.stack([known[prompt] for prompt in prompts])
+
+    def _scored(self, items: Sequence[AdapterQuery]) -> Iterator[Scored]:
+        """Yields all queries, chunk by chunk; a chunk is scored when it is its turn."""
+        for indices in self._chunks(items):
+            yield indices, self._log_pi([items[index] for index in indices])
 
     def _keep(
         self, items: Sequence[AdapterQuery], hidden_RD: torch.Tensor, plan: ScorePlan

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import copy
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from torch import nn
 from gamedsl.policies.activations import Activations, Recompute
 from gamedsl.policies.base import Notify, silent
 from gamedsl.policies.chat import HFTokenizer
-from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
+from gamedsl.policies.chunk_scoring import ChunkedPolicy
 from gamedsl.policies.cost import ModelSize, active_weights
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
@@ -270,16 +270,16 @@ class FullPolicy(ChunkedPolicy):
     def _copy(self, adapter: str) -> Any:
         return self._guests[adapter] if adapter in self._guests else self._models[adapter]
 
-    def _scored(self, items: Sequence[AdapterQuery]) -> Iterator[Scored]:
+    def _chunks(self, items: Sequence[AdapterQuery]) -> list[list[int]]:
+        found: list[list[int]] = []
         for name in (*self.adapters, *self.guests):
             mine = [index for index, (adapter, _) in enumerate(items) if adapter == name]
-            own = [items[index] for index in mine]
-            for chunk in chunks(own, self._max_tokens):
-                scores = self._log_pi(self._copy(name), [own[index] for index in chunk])
-                yield [mine[index] for index in chunk], scores
+            own = chunks([items[index] for index in mine], self._max_tokens)
+            found += [[mine[index] for index in chunk] for chunk in own]
+        return found
 
-    def _log_pi(self, model: Any, items: list[AdapterQuery]) -> list[torch.Tensor]:
-        tree = pack(items)
+    def _log_pi(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
+        model, tree = self._copy(items[0][0]), pack(items)
         with self.activations.of(len(tree)):
             output = model.get_decoder()(
                 input_ids=tree.token_N[None].to(self.device),

@@ -11,7 +11,7 @@ size, V vocabulary.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -22,7 +22,7 @@ from gamedsl.policies.activations import Activations, Recompute
 from gamedsl.policies.agreement import agree
 from gamedsl.policies.base import Message, Notify, Query, silent
 from gamedsl.policies.chat import HFTokenizer
-from gamedsl.policies.chunk_scoring import ChunkedPolicy, Scored
+from gamedsl.policies.chunk_scoring import ChunkedPolicy
 from gamedsl.policies.cost import ModelSize, active_weights, weight_bytes
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.generation import (
@@ -273,9 +273,8 @@ class HFPolicy(ChunkedPolicy):
                 hidden_BSD.sum(), self.parameters(self.adapters[0]), allow_unused=True
             )
 
-    def _scored(self, items: Sequence[AdapterQuery]) -> Iterator[Scored]:
-        for indices in chunks(items, self._max_tokens):
-            yield indices, self._log_pi([items[index] for index in indices])
+    def _chunks(self, items: Sequence[AdapterQuery]) -> list[list[int]]:
+        return chunks(items, self._max_tokens)
 
     def _log_pi(self, items: list[AdapterQuery]) -> list[torch.Tensor]:
         longest = max(len(query.prompt) + max(map(len, query.labels)) for _, query in items)

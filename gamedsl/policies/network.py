@@ -314,9 +314,7 @@ def _log_norm(raw_RV: torch.Tensor, config: Any, differ: bool) -> tuple[torch.Te
             slope_RV = torch.autograd.grad(norm_R.sum(), raw_RV)[0] if differ else raw_RV
             return norm_R.detach(), slope_RV
     raw_RV = raw_RV.detach()
-    if not differ:
-        return raw_RV.logsumexp(-1), raw_RV
-    p_RV = raw_RV.softmax(-1)
+    p_RV = raw_RV.softmax(-1)  # to differ or not, for the same last bits
     top_R, top = raw_RV.max(-1)  # its p is at least 1/V, and so exact enough
     return top_R - p_RV.gather(1, top[:, None])[:, 0].log(), p_RV
 

@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 from gamedsl.diagnostics import Note, Problems
-from gamedsl.diagnostics.fixes import Fix, Help
+from gamedsl.diagnostics.fixes import Fix, Help, respell
 from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.edits import delete_entry, respell_word
 from gamedsl.ir.game import GameIR, Setting
+from gamedsl.policies.names import NAMES
 from gamedsl.recipe.table import Recipe, file_of
 
 Text = str | Callable[[Recipe], str]
+_MODEL = re.compile(r"model|roles\.\w+\.model")
 
 
 @dataclass(frozen=True)
@@ -322,6 +325,23 @@ def check_group_std(check: RecipeCheck) -> None:
             help="write `scale: batch` or `scale: none`; to do it all the same,"
             " `allow: [group_std]`",
         )  # fmt: skip
+
+
+def check_models(check: RecipeCheck) -> None:
+    """Report a model whose name is nearly that of one in the package, and is no folder. Whether
+    others are to be had is seen when they are loaded."""
+    for name, setting in check.given.items():
+        word = setting.value
+        if not _MODEL.fullmatch(name) or not isinstance(word, str) or word in NAMES:
+            continue
+        near = did_you_mean(word, NAMES)
+        if near and "/" not in word and not Path(word).is_dir():
+            check.problems.add(
+                "GD0702", f"no model is called `{word}`", setting.span, why="and no folder",
+                help=respell(
+                    setting.span, near, "name a model, a folder, or a hub id such as `owner/model`"
+                ),
+            )  # fmt: skip
 
 
 def all_written(method: str) -> Conflict:

@@ -20,7 +20,7 @@ from gamedsl.diagnostics.spans import Source, Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.edits import key_of, respell_word
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.recipe.conflicts import CONFLICTS, RecipeCheck, check_group_std
+from gamedsl.recipe.conflicts import CONFLICTS, RecipeCheck, check_group_std, check_models
 from gamedsl.recipe.curriculum import check_curriculum
 from gamedsl.recipe.methods import METHODS, default_of, method_spec, table
 from gamedsl.recipe.relevance import check_preset, check_unread, check_words
@@ -90,7 +90,9 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     recipe = _recipe(values)
     check = RecipeCheck(ir, recipe, given, frozenset(usual), problems)
     check.check((*CONFLICTS, *method_spec(method).conflicts))
-    for check_part in (check_roles, check_words, check_learn, check_curriculum, check_group_std):
+    for check_part in (
+        check_models, check_roles, check_words, check_learn, check_curriculum, check_group_std,
+    ):  # fmt: skip
         check_part(check)
     alone = {setting.key for setting in overridden}
     check_unread(check, alone)

@@ -757,9 +757,8 @@ class Recipe:
     pass_tokens: int | None = setting(
         "auto",
         "the most distinct tokens of one pass forward and backward; the gradients of all passes are"
-        " added up, so memory and speed depend on it and results, but for rounding, do not; of as"
-        " many, what play computed is kept for the update; `auto`: as many as keep about 1 GB, from"
-        " 4096 (1024 where all weights are trained) to 32768",
+        " added up, so memory and speed depend on it and results, but for rounding, do not; `auto`:"
+        " as many as keep about 1 GB, from 4096 (1024 where all weights are trained) to 32768",
         low=1, high=10_000_000, absent="auto", read_if=_HAS_LANGUAGE_MODEL,
     )  # fmt: skip
     recompute: Literal["auto", "on", "off"] = setting(

@@ -170,7 +170,7 @@ def _evaluate(
 ) -> Record:
     """Plays a step's games without training on them; returns the means of the roles and the
     success."""
-    scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+    scorer = Scorer(policy, temperature=recipe.temperature, keeps_graphs=False)
     engine = engine_of(policy, scorer, written=recipe.in_words(game.ir))
     whole = replace(recipe, dynamic_sampling=None)
     batch = play(env_of(game, recipe, policy, seats), engine, whole, recipe.steps + 1, seats)

@@ -9,7 +9,7 @@ replies is measured. Only games that would take too long to play are extrapolate
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
@@ -55,7 +55,7 @@ from gamedsl.training.metrics import PolicyMetrics
 from gamedsl.training.optimizer import trained_parameters
 from gamedsl.training.rollout import play
 from gamedsl.training.rows import RowSampler, row_sampler
-from gamedsl.training.scoring import Scorer
+from gamedsl.training.scoring import GRAPH_TOKENS, Scorer
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions, writer
 from gamedsl.training.trajectories import Batch, Place
@@ -126,12 +126,12 @@ def _dry_run(
         return _in_words(game, recipe, seating, written, threads, context)
     env = env_of(game, recipe, policy, seating)
     metrics = PolicyMetrics(env, recipe, seating)
-    scorer = Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+    scorer = Scorer(policy, temperature=recipe.temperature, keeps_graphs=False)
     played = _play_part(env, recipe, seating, scorer, metrics.queries, row_sampler(game, recipe))
     batch, share = played.batch, played.share
     queries, places = metrics.queries or batch.queries, metrics.places or batch.places
 
-    room = scorer_of(policy, recipe, metrics.known).graph_tokens
+    room = graph_room(policy) if scorer_of(policy, recipe, metrics.known).keeps_graphs else 0
     step = _step_seconds(played, recipe, policy, room)
     replayed = []
     if recipe.credit in ("difference", "counterfactual"):
@@ -141,7 +141,6 @@ def _dry_run(
     trained = _size(policy)
     decisions = sum(h.games * len(h.samples) for h in batch.trajectories)
     first = f"the first of {recipe.inner_steps} updates" if recipe.inner_steps > 1 else "the update"
-    spared = first if room else ""
     work = scored(policy, queries, batch.tokens, kept=True)
     facts = [
         *_subject(game, policy, recipe, trained),
@@ -150,7 +149,7 @@ def _dry_run(
         ("distinct tokens", f"{batch.tokens:,} a step"),
         *_warm_up(recipe),
         *method_spec(recipe.method).facts(recipe, policy, metrics.learned),
-        *_memory(policy, trained, work, spared),
+        *_memory(policy, trained, work, room, first),
         *_endpoints(recipe, seating, share),
         *replayed,
         _time(recipe, step, threads),
@@ -564,16 +563,22 @@ def _distinct(sequences: Sequence[Ids]) -> int:
     return sum(len(b) - common_prefix(a, b) for a, b in zip([(), *ids], ids, strict=False))
 
 
-def _memory(policy: Policy, trained: int, work: Work, spared: str = "") -> list[Fact]:
-    """Returns the memory of the device, and its part while a pass goes forward and backward.
-    `spared`: the updates for which the graphs of play are kept, in words; empty: for none."""
+def _memory(
+    policy: Policy, trained: int, work: Work, room: int = 0, update: str = ""
+) -> list[Fact]:
+    """Returns the memory of the device, and its part while a pass goes forward and backward. The
+    graphs of `room` tokens are kept from play for `update`, in words."""
     told: list[Fact] = []
     chunked = _chunked(policy)
     for one in chunked:
         name = f"{one.name}: " if len(chunked) > 1 else ""
         told.append(("a pass", name + one.activations.describe()))
-        told += [("faster", name + hint) for hint in _whole_step(one, work, spared)]
-        memory = memory_in(one, trained, work)
+        if room:
+            tokens = min(work.tokens, room)
+            size = one.activations.graph_bytes(tokens) / 1e9
+            share = f"{name}about {tokens:,} of {work.tokens:,} tokens"
+            told.append(("kept", f"{share} from play to {update}, {size:.2f} GB"))
+        memory = memory_in(one, trained, work, room)
         told.append(("memory", name + memory.describe()))
         if isinstance(one, VllmPolicy):
             told.append(("vLLM", name + _beside(one)))
@@ -589,27 +594,25 @@ def _beside(policy: VllmPolicy) -> str:
     )
 
 
-def _whole_step(policy: ChunkedPolicy, work: Work, spared: str) -> Iterator[str]:
-    """Yields how a step of more tokens than a pass has spares an update the way forward."""
-    passes, tokens = policy.activations, work.tokens
-    if spared and tokens > passes.pass_tokens and not passes.again(tokens):
-        size = passes.peak_bytes(tokens, again=False) / 1e9
-        yield (
-            f"`pass_tokens: {tokens}` keeps all layers of a step, {size:.1f} GB, and computes none"
-            f" again for {spared}"
-        )
+def graph_room(policy: Policy) -> int:
+    """Returns about how many tokens' graphs have room from play to the update."""
+    rooms = (one.activations.room_tokens() for one in _chunked(policy))
+    return min(rooms, default=GRAPH_TOKENS)
 
 
-def memory_in(policy: ChunkedPolicy, trained: int, work: Work) -> Memory:
-    """Returns the memory of a step; all its tokens are taken to be of this model."""
+def memory_in(policy: ChunkedPolicy, trained: int, work: Work, room: int = 0) -> Memory:
+    """Returns the memory of a step, in which the graphs of `room` tokens are kept; all its tokens
+    are taken to be of this model."""
     size, passes = policy.size, policy.activations
     largest = min(work.tokens, passes.pass_tokens)
     kept = work.kept * size.hidden * size.dtype.itemsize
     copies = TRAINED_COPIES if size.trains_all else WRITTEN_COPIES if work.read else SCORED_COPIES
     if work.read and isinstance(policy, HFPolicy):  # as much again while replies are drawn
         kept = 2 * min(policy.kv_bytes, work.kept * policy.kv_token_bytes)
+    pass_bytes = passes.peak_bytes(largest, again=passes.again(largest))
     memory = memory_of(
-        size, trained=trained, activations=passes.peak_bytes(largest, again=passes.again(largest)),
+        size, trained=trained,
+        activations=max(pass_bytes, passes.graph_bytes(min(work.tokens, room))),
         logits=copies * min(work.rows, policy.most_rows) * size.vocabulary, kept=kept,
     )  # fmt: skip
     if isinstance(policy, VllmPolicy):  # it takes its whole cache when it starts

@@ -283,7 +283,8 @@ class Training:
         lineages, rows = Lineages(), row_sampler(game, recipe)
         if written:
             check_calls(game)
-            metrics, scorer = None, Scorer(policy, temperature=recipe.temperature, graph_tokens=0)
+            metrics = None
+            scorer = Scorer(policy, temperature=recipe.temperature, keeps_graphs=False)
             engine: Engine = Sessions(writer(policy), lineages)
             thoughts = ThoughtMonitor(env, recipe, seating, writer(policy))
             records: Records = WrittenRecords(policy, seating, thoughts)
@@ -543,8 +544,8 @@ def scorer_of(policy: Policy, recipe: Recipe, known: bool) -> Scorer:
     the work: each has the graphs of its share alone. `known`: all decisions are."""
     swaps = method_spec(recipe.method).swaps_adapters
     swapped = recipe.kl or recipe.keeps_pool or (not known and swaps(recipe))
-    graph_tokens = 0 if swapped or is_parallel(policy) else None
-    return Scorer(policy, temperature=recipe.temperature, graph_tokens=graph_tokens)
+    keeps = not (swapped or is_parallel(policy))
+    return Scorer(policy, temperature=recipe.temperature, keeps_graphs=keeps)
 
 
 def take_up(

@@ -65,7 +65,7 @@ def learn(
     queries: Sequence[Query], recipe: Recipe, step: int,
 ) -> dict[str, Any]:  # fmt: skip
     """One step's update by replies and their advantages; `queries` are those of their batch."""
-    scorer, reference = Scorer(policy, graph_tokens=0), Reference(policy, {})
+    scorer, reference = Scorer(policy, keeps_graphs=False), Reference(policy, {})
     learner = Learner(policy, optimizer, scorer, reference, recipe, written=True)
     if not advantages:
         return learner.idle(step)

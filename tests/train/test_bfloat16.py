@@ -9,12 +9,15 @@ import pytest
 import torch
 
 import gamedsl
+from gamedsl.policies.activations import Activations
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Request, join_turns
 from gamedsl.policies.hf import HFPolicy
+from gamedsl.policies.lora import LoraSpec
 from gamedsl.runtime import Game
 from gamedsl.training import checkpoint
 from gamedsl.training.loop import train
+from gamedsl.training.scoring import Scorer
 from tests.conftest import ROOT
 from tests.train.conftest import StopAfter, policy_of, recipe_of, run_of, same
 
@@ -135,3 +138,29 @@ def test_small_updates_of_whole_models_are_kept(tmp_path: Path) -> None:
     trained = sum(int((was.cpu() != now).any()) for was, now in pairs)
     assert trained > len(pairs) / 2
     assert moved > 0.2 * sum(was.numel() for was, _ in pairs)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@MODELS
+def test_kept_graphs_change_no_bit(
+    model: str, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Scores and gradients are the same whether no pass of play is kept for the update, or all."""
+    queries = [
+        Query((("user", f"Round {i}: the fog is {'thick, ' * i}and it is cold."),),
+              ("stag", "hare", "wolf"), "shared")
+        for i in range(6)
+    ]  # fmt: skip
+    found: list[list[torch.Tensor]] = []
+    for room in (False, True):
+        policy = HFPolicy(model, dtype=dtype, lora=LoraSpec(layers=2), max_tokens=60)
+        monkeypatch.setattr(Activations, "has_room", lambda *_, room=room: room)
+        scorer = Scorer(policy)
+        scorer.score(queries[::2])
+        scorer.score(queries)
+        assert {graph is not None for graph in scorer.graphs(queries)} == {room}
+        scorer.backward(queries, [torch.linspace(-1, 1, len(one.labels)) for one in queries])
+        slopes = [p.grad.flatten() for p in policy.parameters() if p.grad is not None]
+        found.append([scorer.log_pi(query) for query in queries] + [torch.cat(slopes)])
+    assert found[0][-1].norm() > 0
+    assert all(torch.equal(one, other) for one, other in zip(*found, strict=True))

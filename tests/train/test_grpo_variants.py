@@ -80,8 +80,8 @@ class Said:
         """The loss of the second inner step and its gradient."""
         learner = Learner(
             self.policy, torch.optim.SGD(self.policy.parameters(), lr=0.0),
-            Scorer(self.policy, graph_tokens=0), Reference(self.policy, self.start), self.recipe,
-            written=True,
+            Scorer(self.policy, keeps_graphs=False), Reference(self.policy, self.start),
+            self.recipe, written=True,
         )  # fmt: skip
         found = Experience(1, Batch(step=1), (), ActionSums([], [], [], 0), self.advantages)
         loss = surrogate(learner, found, pulls)[0]

@@ -229,7 +229,7 @@ def test_magnet_pulls_the_choice_after_a_thought(compiled: Callable[[str], Game]
     batch = play(game.env(tokenizer=policy.tokenizer), Sessions(policy), recipe, 1)
     nothing = [Advantage(number, sample, 1, 0.0) for number, sample in batch.samples]
     learner = Learner(
-        policy, torch.optim.SGD(policy.parameters(), lr=0.0), Scorer(policy, graph_tokens=0),
+        policy, torch.optim.SGD(policy.parameters(), lr=0.0), Scorer(policy, keeps_graphs=False),
         Reference(policy, {}), replace(recipe, max_grad_norm=1e9), written=True,
     )  # fmt: skip
     method_of(learner).update(Experience(1, batch, (), ActionSums([], [], [], 0), nothing))
@@ -331,7 +331,7 @@ def test_choices_after_thoughts_are_projected(compiled: Callable[[str], Game]) -
     assert {one.amount for one in given} == {-1.0, 1.0}
     optimizer = torch.optim.Adam(policy.parameters(), lr=0.01, betas=(0.0, 0.999))
     learner = Learner(
-        policy, optimizer, Scorer(policy, graph_tokens=0, temperature=6), Reference(policy, {}),
+        policy, optimizer, Scorer(policy, keeps_graphs=False, temperature=6), Reference(policy, {}),
         recipe, written=True,
     )  # fmt: skip
     before = [(one.double() / 6).log_softmax(0) for one in policy.log_probs(queries)]
