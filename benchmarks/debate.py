@@ -12,11 +12,10 @@ the run of `--run`), and plays the topics that the game holds out with the adapt
 before the first step and after the last, on common seeds. A tie is half a win. Episodes on one
 topic are alike, so the interval is over the topics: 95%, t, of their means. With `--judges` it is
 `debate_judged`: the judges are two seats of a language model, who read the sides in both orders.
-All imitate debates between players of `benchmarks/experts.py` first. Judges that `learn` are paid
+All imitate debates between players of `benchmarks/experts.py` first. Judges that are `taught` stay
+as they are then: a run of one step makes them, and its start judges. Judges that `learn` are paid
 for what they decide, and two more rows say who it was that learned: the trained sides before the
-judges of the start, and the sides of the start before the trained judges. Judges that are `taught`
-stay as imitation made them. They imitate verdicts of `debate_of_any_words`, whose points are words
-of any topics that are trained on: by heart they would know the stronger word of a topic.
+judges of the start, and the sides of the start before the trained judges.
 """
 
 from __future__ import annotations
@@ -30,7 +29,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import experts
 import numpy as np
 import torch
 import yaml
@@ -53,7 +51,6 @@ from gamedsl.training.sessions import Sessions, writer
 from gamedsl.training.trajectories import Trajectory
 
 GAME, JUDGED = "games/debate_by_rule.yaml", "benchmarks/debate_judged.yaml"
-WORDS, DEBATES = "benchmarks/debate_of_any_words.yaml", 1500
 MODEL, RUN = "smollm2-135m", Path("runs/debate")
 EXPERT = {"player": "Side", "games": 1000, "referees": {"judge": "judge"}}
 
@@ -81,38 +78,10 @@ def train_judged(folder: Path, seed: int, judges: str) -> None:
     if judges == "taught":
         teaching = folder.with_suffix(".judges")
         if not (teaching / "checkpoints" / "step-000001.pt").exists():
-            verdicts = folder.with_suffix(".verdicts.jsonl")
-            write_verdicts(verdicts, seed)
-            roles = {"judge": {"trained": True, "expert": f"file:{verdicts}"}}
-            roles |= {side: {"player": "random"} for side in ("pro", "con")}
-            alone = {key: value for key, value in warm_up.items() if key != "expert"}
-            train(JUDGED, teaching, seed, [
-                f"roles={json.dumps(roles)}", f"warm_up={json.dumps(alone)}", "steps=1", "games=4",
-            ])  # fmt: skip
+            train(JUDGED, teaching, seed, [*settings, "steps=1"])
         taught = {"player": f"run:{teaching}@0", "trained": False}
         settings += [f"roles.judge={json.dumps(taught)}"]
     train(JUDGED, folder, seed, settings)
-
-
-def write_verdicts(file: Path, seed: int) -> None:
-    """Writes the verdicts of a right judge, as chats, on debates whose points are any words."""
-    game, side = gamedsl.load(WORDS).of("training"), experts.Side(seed=seed)
-    env, lines = game.env(run_seed=seed), []
-    for number in range(DEBATES):
-        episode = env.reset(seed=number)
-        while not episode.done:
-            replies: dict[str, str] = {}
-            for asked in episode.decisions:
-                if asked.role == "judge":
-                    replies[asked.seat] = experts.judge(asked, episode)
-                    said = [*asked.messages, ("assistant", replies[asked.seat])]
-                    chat = [{"role": role, "content": content} for role, content in said]
-                    lines.append(json.dumps({"adapter": "judge", "messages": chat}))
-                else:
-                    replies[asked.seat] = side.act(asked, episode)
-            episode.step(replies)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def recipe_of(game: Game, folder: Path) -> Recipe:
