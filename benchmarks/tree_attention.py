@@ -4,7 +4,8 @@
 
 The prompts are those of games played at random. `tiny` is updated on more and more of them, from
 5,000 to 200,000 distinct tokens: time a token should stay the same. Up to `--dense` tokens the same
-update is measured with the dense mask and the passes of 4,096 tokens that were used before. With
+update is measured with the dense mask and the passes of 4,096 tokens that were used before, and
+told how many more pairs of queries and keys these have, which bounds what attention can gain. With
 `--model smollm2-135m` the model is SmolLM2 in bfloat16 with ten adapted layers, without the mask;
 all sizes take half an hour of one core a game, or more. With `--floor float32`, a step of SmolLM2
 on tic-tac-toe is compared with its multiplications over the rate of a large matrix product in the
@@ -110,12 +111,26 @@ def growth(model: str, name: str, sizes: tuple[int, ...], dense: int) -> dict[st
         line += f"{row['cost']:.2f} of one in the smallest pass"
         if row["tokens"] <= dense:
             row["masked"] = seconds(masked, queries)
+            row["pairs"] = pairs_of_masks(masked, queries) / pairs_of_ancestors(policy, queries)
             line += f"; masked {row['masked']:.2f} s, {row['masked'] / row['seconds']:.1f} times"
+            line += f", with {row['pairs']:.1f} times the pairs of queries and keys"
         rows.append(row)
         print(line, flush=True)
     each = [row["cost"] for row in rows]
     print(f"  the dearest token costs {max(each) / min(each):.2f} times the cheapest")
     return {"rows": rows, "spread": max(each) / min(each)}
+
+
+def pairs_of_masks(policy: HFPolicy, queries: list[Query]) -> float:
+    """Pairs of a query and a key under dense masks: the square of each pass."""
+    sizes = [distinct_tokens(policy, one) for one in policy.passes(queries)]
+    return float(sum(size * size for size in sizes))
+
+
+def pairs_of_ancestors(policy: HFPolicy, queries: list[Query]) -> float:
+    """Pairs of a token and what it attends to: its ancestors and itself."""
+    tree = pack([(query.adapter, policy.encode(query)) for query in queries])
+    return float((tree.depth_N + 1).sum())
 
 
 def growing(policy: HFPolicy, game: Any, sizes: tuple[int, ...]) -> Any:
@@ -167,7 +182,7 @@ def floor(dtype: torch.dtype) -> dict[str, Any]:
     tree = pack([(query.adapter, policy.encode(query)) for query in queries])
     size, rate = policy.size, matmul_rate(dtype)
     layers = len(policy._network.layers)
-    meets = float((tree.depth_N + 1).sum()) * size.hidden * 4
+    meets = pairs_of_ancestors(policy, queries) * size.hidden * 4
     below = 2 * len(tree) * size.trunk + (layers - 10) * meets
     above = 2 * len(tree) * (size.crown + size.adapters) + 10 * meets
     head = 2 * len(tree.row_R) * size.head

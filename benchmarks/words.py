@@ -196,6 +196,9 @@ def trained(file: Path, args: argparse.Namespace) -> Found:
     name = file.stem
     settings = {"model": args.model, "games": 2, "group_size": 2, "threads": args.threads,
                 "seed": 0}  # fmt: skip
+    written = any(str(one.value).startswith("file:") for one in gamedsl.load(file).ir.settings)
+    if written and name in SHORTER:
+        settings["warm_up.expert"] = "none"  # the file's games are of the size as shipped
     params = (f"--param={key}={value}" for key, value in SHORTER.get(name, {}).items())
     with tempfile.TemporaryDirectory() as folder:
         argv = [

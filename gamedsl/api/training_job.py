@@ -331,7 +331,7 @@ def _missing_sources(
         path = None if key == "warm_up.opponents" else file_of(name)
         try:
             if path is not None:
-                check_file(path, recipe, game.ir)
+                check_file(path, recipe, game)
             elif kind == "file" and key != "warm_up.opponents":
                 yield key, f"`{name}` names no file", "write `file:PATH`"
             elif kind == "run":

@@ -179,4 +179,8 @@ def _bytes_per_token(config: Any, dtype: torch.dtype, frozen: bool) -> tuple[int
     inner = int(gated or getattr(config, "ffn_dim", None) or 4 * hidden)
     size = getattr(config, "head_dim", None) or hidden // heads
     numbers = (4 if frozen else 6) * hidden + 5 * heads * int(size) + (4 if gated else 2) * inner
-    return numbers * dtype.itemsize, hidden * dtype.itemsize
+    wide = torch.float32.itemsize  # the residual stream's: see `residual`
+    return (
+        numbers * dtype.itemsize + 2 * hidden * (wide - dtype.itemsize),
+        hidden * max(wide, dtype.itemsize),
+    )

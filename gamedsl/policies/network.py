@@ -24,6 +24,7 @@ from gamedsl.policies.activations import Activations, Again
 from gamedsl.policies.errors import ModelError
 from gamedsl.policies.lora import Router
 from gamedsl.policies.prefix_tree import Nodes
+from gamedsl.policies.residual import widen
 from gamedsl.policies.tree_attention import adopt, arguments
 
 KEPT_BYTES = 2**30
@@ -46,6 +47,8 @@ class Network:
         self.decoder: Any = self.model.get_decoder()
         self.config = model.config.get_text_config()
         self.layers: list[Any] = list(layers_of(model))
+        self.stream_dtype = widen(model)
+        """The format of the hidden states between layers."""
         self.attends_by_plan = adopt(model)
         self._trunk: nn.Module | None = None
         self._crown: nn.Module = self.decoder
@@ -245,8 +248,8 @@ class _Head(torch.autograd.Function):
     def forward(ctx: Any, hidden_RD: torch.Tensor, weight_VD: torch.Tensor) -> torch.Tensor:
         ctx.save_for_backward(weight_VD)
         ctx.dtype = hidden_RD.dtype
-        if weight_VD.is_cuda and hidden_RD.dtype == weight_VD.dtype:
-            return torch.mm(hidden_RD, weight_VD.T, out_dtype=torch.float32)
+        if weight_VD.is_cuda:
+            return torch.mm(hidden_RD.to(weight_VD.dtype), weight_VD.T, out_dtype=torch.float32)
         logits_RV = hidden_RD.new_empty(len(hidden_RD), len(weight_VD), dtype=torch.float32)
         for at, part_VD in _parts(weight_VD):
             logits_RV[:, at : at + len(part_VD)] = hidden_RD.float() @ part_VD.T

@@ -90,7 +90,7 @@ def replay(game: Game, transcript: Transcript, env: Env | None = None) -> Replay
     retold = RecordedCalls([(one.function, one.results) for one in transcript.given])
     env = env or game.env(run_seed=head["run_seed"])
     told = env.calling(retold) if transcript.given else env
-    faults = tuple(_head_faults(game, transcript))
+    faults = tuple(head_faults(game, transcript))
     memory = None if faults else head.get("memory")
     how: dict[str, Any] = {"chance": "asked", "forced": "asked", "memory": memory}
     try:
@@ -142,7 +142,8 @@ def _can_be_given(value: Any) -> bool:
     return isinstance(value, bool | int | str)
 
 
-def _head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:
+def head_faults(game: Game, transcript: Transcript) -> Iterator[Fault]:
+    """Yields why a transcript is not of this very game, by what it says of itself."""
     head, line = transcript.head, transcript.line
     if head["game"] != game.name:
         message = f"the transcript is of `{head['game']}`, not of `{game.name}`"

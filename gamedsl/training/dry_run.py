@@ -605,7 +605,7 @@ def memory_in(policy: ChunkedPolicy, trained: int, work: Work, room: int = 0) ->
     are taken to be of this model."""
     size, passes = policy.size, policy.activations
     largest = min(work.tokens, passes.pass_tokens)
-    kept = work.kept * size.hidden * size.dtype.itemsize
+    kept = work.kept * size.hidden * torch.float32.itemsize  # the residual stream's
     copies = TRAINED_COPIES if size.trains_all else WRITTEN_COPIES if work.read else SCORED_COPIES
     if work.read and isinstance(policy, HFPolicy):  # as much again while replies are drawn
         kept = 2 * min(policy.kv_bytes, work.kept * policy.kv_token_bytes)

@@ -229,7 +229,7 @@ def chats_of(
     plan, free = recipe.warm_up, recipe.replies == "free"
     learned, kept = ChatDataset(policy, free), ChatDataset(policy, free)
     for file, roles in files_of(recipe, seating).items() if number == 1 else ():
-        check_file(file, recipe, game.ir)
+        check_file(file, recipe, game)
         if is_chats(file):
             _add_chats(file, {seating.adapter(role) for role in roles}, plan, learned, kept)
         else:

@@ -19,7 +19,8 @@ from gamedsl.training.chat_data import is_chats, read_chats
 from gamedsl.training.errors import TrainError
 
 if TYPE_CHECKING:
-    from gamedsl.ir.game import GameIR
+    from gamedsl.runtime import Game
+    from gamedsl.runtime.replay import Fault
 
 
 def experts_of(recipe: Recipe) -> dict[str, str]:
@@ -29,19 +30,25 @@ def experts_of(recipe: Recipe) -> dict[str, str]:
     return {key: name for key, name in named.items() if name is not None and name != "none"}
 
 
-def check_file(path: Path, recipe: Recipe, ir: GameIR) -> None:
+def check_file(path: Path, recipe: Recipe, game: Game) -> None:
     """Raises TrainError for a file or a folder that is not there, or whose first record cannot be
     learned from in this game; the others are read when they are learned."""
     if not path.exists():
         raise TrainError(
             f"there is no file `{path}` to imitate",
-            "a path is relative to the folder in which the command runs",
+            "a path is relative to the folder in which the command runs, and in a game's own"
+            " `train:` to that of its file",
         )
     if not is_chats(path):
-        if next(read_transcripts(path), None) is None:
+        from gamedsl.runtime.replay import head_faults
+
+        first = next(read_transcripts(path), None)
+        if first is None:
             raise TrainError(f"{path} holds no game", "give a file with transcripts or chats")
+        for fault in head_faults(game, first):
+            raise refused(path, fault)
         return
-    if not recipe.in_words(ir):
+    if not recipe.in_words(game.ir):
         raise TrainError(
             f"{path} is a chat data set, and no reply of this game is written",
             "imitate transcripts or a player, or write `replies: free`",
@@ -53,6 +60,16 @@ def check_file(path: Path, recipe: Recipe, ir: GameIR) -> None:
         )
     if next(read_chats(path), None) is None:
         raise TrainError(f"{path} holds no chat", "give a data set that is not empty")
+
+
+def refused(path: Path, fault: Fault) -> TrainError:
+    """Returns the error of a transcript that is not of this very game, or does not agree with
+    it."""
+    fix = fault.help or "leave this game out"
+    return TrainError(
+        f"{path}, line {fault.line}: {fault}",
+        f"{fix}; or imitate nobody: `--set warm_up.expert=none`",
+    )
 
 
 def unsaid(experts: str, *, free: bool) -> tuple[str, str]:

@@ -29,7 +29,7 @@ from gamedsl.runtime.transcripts import (
     Transcript,
 )
 from gamedsl.training.errors import TrainError
-from gamedsl.training.imitated_files import read_transcripts
+from gamedsl.training.imitated_files import read_transcripts, refused
 from gamedsl.training.seats import SeatAssignment
 
 if TYPE_CHECKING:
@@ -138,10 +138,10 @@ def _read_games(file: Path, game: Game, env: Env) -> Iterator[Replay]:
         found = replay(game, transcript, env)
         if found.faults:
             first = found.faults[0]
-            fix = first.help or "leave this game out"
             if holds_out(game.ir) and transcript.head.get("rows", "all") != "training":
                 fix = "imitate games of the rows that are trained on: `--rows training` of eval"
-            raise TrainError(f"{file}, line {first.line}: {first}", fix)
+                raise TrainError(f"{file}, line {first.line}: {first}", fix)
+            raise refused(file, first)
         yield found
 
 

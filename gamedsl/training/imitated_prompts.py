@@ -152,7 +152,7 @@ def prompts_of(
     learned = PromptDataset(temperature=recipe.temperature)
     kept = PromptDataset(temperature=recipe.temperature)
     for file, roles in files_of(recipe, seating).items() if number == 1 else ():
-        check_file(file, recipe, game.ir)
+        check_file(file, recipe, game)
         for held_out, games, moves in split_file(file, roles, recipe, game, env):
             into = kept if held_out else learned
             into.games += games

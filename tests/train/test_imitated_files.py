@@ -356,6 +356,29 @@ def test_thoughts_are_not_learned_from_choices(
         assert main(["train", "kuhn_poker_thinking", *free, "--dry-run", *given]) == 0
 
 
+def test_a_game_names_files_beside_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From whatever folder it is trained, and by whatever game it is extended."""
+    (tmp_path / "games").mkdir()
+    chats = json.dumps({"messages": CHAT}) + "\n"
+    (tmp_path / "games" / "chats.jsonl").write_text(chats, encoding="utf-8")
+    game, more = tmp_path / "games" / "mine.yaml", tmp_path / "games" / "other.yaml"
+    game.write_text(
+        'game: mine\nextends: guess_in_words\ntrain: {warm_up: {expert: "file:chats.jsonl"}}\n',
+        encoding="utf-8",
+    )
+    more.write_text("game: other\nextends: mine\n", encoding="utf-8")
+    (tmp_path / "elsewhere").mkdir()
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for file in ("../games/mine.yaml", "../games/other.yaml"):
+        assert main(["train", file, "--model", "tiny", "--dry-run", "--verbose"]) == 0
+        assert "games/chats.jsonl" in "".join(capsys.readouterr())
+    (tmp_path / "games" / "chats.jsonl").unlink()
+    assert main(["train", "../games/mine.yaml", "--model", "tiny", "--dry-run"]) == 1
+    assert "mine.yaml:3:" in "".join(capsys.readouterr())
+
+
 def test_chats_are_not_for_games_without_words(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
