@@ -61,7 +61,7 @@ def resolve(ir: GameIR, overrides: Iterable[Setting], problems: Problems) -> Rec
     """
     overridden = list(_flat(overrides))
     given: dict[str, Setting] = {}
-    for setting in chain(_flat(ir.settings), overridden):
+    for setting in chain(map(_beside, _flat(ir.settings)), overridden):
         row = table().get(setting.key) or table().get(setting.key.partition(".")[0])
         if row is None or (row.name != setting.key and row.kind != "map"):
             _report_unknown(setting, problems)
@@ -210,6 +210,15 @@ def _flat(*settings: Iterable[Setting]) -> Iterable[Setting]:
             yield from _flat(parts)
         else:
             yield replace(setting, key=_renamed().get(setting.key, setting.key))
+
+
+def _beside(setting: Setting) -> Setting:
+    """Returns a setting of a game's file, where the path of `file:PATH` is seen from that file, as
+    paths of data are."""
+    kind, _, path = str(setting.value).partition(":")
+    if kind != "file" or not setting.key.endswith("expert") or not path.strip() or path[0] == "~":
+        return setting
+    return replace(setting, value=f"file:{setting.span.source.folder / path}")
 
 
 @cache

@@ -6,7 +6,6 @@ from collections.abc import Mapping as Map
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from gamedsl.diagnostics import FloodError, Problems
@@ -332,8 +331,7 @@ def read_no_move(node: Node | None) -> NoMove:
 
 
 def read_settings(node: Node | None, prefix: str = "") -> list[Setting]:
-    """Reads the `train:` section as dotted keys and plain values, in the order written. Files that
-    it imitates are beside its own file, as files of data are."""
+    """Reads the `train:` section as dotted keys and plain values, in the order written."""
     if not isinstance(node, Mapping):
         return []
     found = []
@@ -342,19 +340,8 @@ def read_settings(node: Node | None, prefix: str = "") -> list[Setting]:
         if isinstance(entry.value, Mapping):
             found += read_settings(entry.value, f"{key}.")
         else:
-            value = _plain_value(entry.value)
-            if key.endswith("expert") and isinstance(value, str):
-                value = _beside(value, entry.value.span.source.folder)
-            found.append(Setting(key, value, entry.value.span))
+            found.append(Setting(key, _plain_value(entry.value), entry.value.span))
     return found
-
-
-def _beside(expert: str, folder: Path) -> str:
-    """Returns an expert; the relative path of `file:PATH` is seen from a folder."""
-    kind, _, path = expert.partition(":")
-    if kind != "file" or not path.strip() or path.startswith("~"):
-        return expert
-    return f"file:{folder / path}"
 
 
 def _plain_value(node: Node) -> Any:

@@ -306,7 +306,7 @@ def test_problems_come_before_training(game_file: str, capsys: pytest.CaptureFix
         (("--set", "lr=0.1", "--set", "lr=0.2"), "write lr=A,B"),
         (("--set", "seed=1,2"), "`--seeds`"),
         (("--set", "lr=" + ",".join(map(str, range(1, 102))), "--seeds", "0..99"), "10,100 runs"),
-        (("--set", "roles.row.model=tiny,tinny"), "no model is called `tinny`"),
+        (("--set", "roles.row.model=tiny,nowhere"), "no model is called `nowhere`"),
         (("--cluster", "moon"), "argument --cluster: `moon` is neither"),
     ],
 )
@@ -418,7 +418,8 @@ def test_dry_run_lists_runs(game_file: str, capsys: pytest.CaptureFixture[str]) 
         (("--set", "lr=0.1,-1"), 1),
         (("--set", "stps=2,3"), 1),
         (("--param", "x=1,2"), 1),
-        (("--set", "roles.row.model=tiny,tinny"), 2),
+        (("--set", "roles.row.model=tiny,tinny"), 1),
+        (("--set", "roles.row.model=tiny,nowhere"), 2),
         (("--out", "."), 2),
     ],
 )
