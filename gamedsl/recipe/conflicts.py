@@ -13,8 +13,7 @@ from gamedsl.diagnostics.spans import Span
 from gamedsl.diagnostics.suggest import did_you_mean
 from gamedsl.frontend.source.edits import delete_entry, respell_word
 from gamedsl.ir.game import GameIR, Setting
-from gamedsl.policies.names import NAMES
-from gamedsl.recipe.table import Recipe, file_of
+from gamedsl.recipe.table import MODELS, Recipe, file_of
 
 Text = str | Callable[[Recipe], str]
 _MODEL = re.compile(r"model|roles\.\w+\.model")
@@ -332,9 +331,9 @@ def check_models(check: RecipeCheck) -> None:
     others are to be had is seen when they are loaded."""
     for name, setting in check.given.items():
         word = setting.value
-        if not _MODEL.fullmatch(name) or not isinstance(word, str) or word in NAMES:
+        if not _MODEL.fullmatch(name) or not isinstance(word, str) or word in MODELS:
             continue
-        near = did_you_mean(word, NAMES)
+        near = did_you_mean(word, MODELS)
         if near and "/" not in word and not Path(word).is_dir():
             check.problems.add(
                 "GD0702", f"no model is called `{word}`", setting.span, why="and no folder",
