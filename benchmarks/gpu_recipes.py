@@ -154,7 +154,7 @@ def memory(one: GpuRecipe) -> Memory:
         trained=sum(count for name, count in numbers.items() if name in learning),
         activations=passes.peak_bytes(passes.pass_tokens, again=again),
         logits=(WRITTEN_COPIES if in_words else SCORED_COPIES) * MANY_LOGITS,
-        kept=trunk_room(size.hidden, size.dtype) * size.hidden * BF16 * cut,
+        kept=trunk_room(size.hidden, torch.float32) * size.hidden * 4 * cut,
     )
     return replace(found, vllm=size.weights) if recipe.engine == "vllm" else found
 

@@ -114,9 +114,8 @@ class HFPolicy(ChunkedPolicy):
         if share_weights is not None:
             trunk_tokens, self.lockstep = 0, self._shard(share_weights)
         if trunk_tokens is None:
-            trunk_tokens = trunk_room(
-                int(self._network.config.hidden_size), self._network.stream_dtype
-            )  # fmt: skip
+            hidden = int(self._network.config.hidden_size)
+            trunk_tokens = trunk_room(hidden, self._network.stream_dtype)
         self.activations = self._activations_of(dtype, max_tokens, recompute)
         self._network.watch(self.activations, self._adapters.first_layer, self._adapters.router)
         self._max_tokens = max_tokens = self.activations.pass_tokens

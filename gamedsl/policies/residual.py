@@ -1,9 +1,10 @@
 """Keeps the residual stream of a decoder in float32, where its weights have fewer digits.
 
-Each layer adds a little to the stream. In bfloat16 the sum is rounded to eight digits of the stream
-at every layer, which is most of what two ways of computing the same tokens differ by. In float32
-that costs no time: norms compute in float32 anyway. What enters a layer's products is rounded to
-the weights' format, by hooks at the norms. Attention and products are as before.
+Each layer adds a little to the stream. In bfloat16 the sum is rounded to eight significant bits at
+every layer, which is much of what two ways of computing the same tokens differ by. Float32 costs
+hardly any time, since norms compute in float32 anyway (`benchmarks/stream.py` measures both). What
+enters a layer's products is rounded to the weights' format, by hooks at the norms. Attention and
+products are as without it.
 """
 
 from __future__ import annotations
