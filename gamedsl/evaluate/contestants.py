@@ -21,7 +21,7 @@ from gamedsl.players.endpoint import EndpointPlayer, check_address
 from gamedsl.players.mix import mixed
 from gamedsl.players.model import untrained
 from gamedsl.players.table import PLAYERS, open_player, player_spec
-from gamedsl.policies.budget import CallTimes
+from gamedsl.policies.budget import CallTimes, Ledger, LedgerCounts
 from gamedsl.policies.endpoint import (
     Budget,
     Endpoint,
@@ -205,6 +205,7 @@ class Opener:
         )  # fmt: skip
         self._open: dict[str, Player] = {}
         """Players that may serve many seats, by their specs: one model, one budget of calls."""
+        self._ledger: Ledger | None = None
 
     def open(self, one: Contestant) -> Player:
         """Raises EvalError for what cannot be had."""
@@ -218,6 +219,8 @@ class Opener:
             raise EvalError(f"{one.name}: {error.fact}", error.fix) from error
         if isinstance(player, Speaker):
             self._open[one.spec] = player
+        if self._ledger is not None:
+            self.count_in(self._ledger)
         return player
 
     def _opened(self, spec: str, from_file: bool) -> Player:
@@ -236,6 +239,13 @@ class Opener:
             spec, self.game, seed=self.seed, allow_code=self._allow_code, vllm=self._vllm,
             budget=self._budget, from_file=from_file,
         )  # fmt: skip
+
+    def count_in(self, ledger: Ledger) -> None:
+        """Has the budgets of endpoints be those of all who count in a ledger."""
+        self._ledger = ledger
+        self._budget.counts = LedgerCounts(ledger, "")
+        for spec, endpoint in self.called.items():
+            endpoint.budget.counts = LedgerCounts(ledger, spec)
 
     @property
     def calls_endpoints(self) -> bool:

@@ -28,6 +28,7 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.episode_search import EpisodeSearch
 from gamedsl.players.model import SpeakingPlayer
 from gamedsl.players.policy_file import PolicyError
+from gamedsl.policies.budget import Ledger
 from gamedsl.policies.endpoint import Endpoint, EndpointError, Interrupted
 from gamedsl.solve.probability_ranges import equilibrium_ranges
 from gamedsl.solve.response_search import searched
@@ -116,16 +117,10 @@ class _Bench:
     def _workers(
         self, pairings: Sequence[Pairing], todo: Sequence[Sequence[Holders]]
     ) -> Iterator[MatchQueue | None]:
-        """Gives the queue of the games that workers play; None where all are played here. Raises
-        EvalError for what workers cannot play."""
+        """Gives the queue of the games that workers play; None where all are played here."""
         if self.options.workers is None:
             yield None
             return
-        if self.opener.calls_endpoints:
-            raise EvalError(
-                "an endpoint has one budget of calls, and workers of a cluster do not share it",
-                "leave `--cluster` out",
-            )
         with as_eval_error():
             sampled = {
                 number: (wanted, self._games(pairing))
@@ -141,7 +136,11 @@ class _Bench:
         self.options.tell("starting workers", 0, 0)
         workers = self.options.workers(opening, MatchWorker)
         try:
-            yield MatchQueue(workers, sampled)
+            ledger = None
+            if self.opener.calls_endpoints:
+                ledger = workers.share(Ledger)
+                self.opener.count_in(ledger)
+            yield MatchQueue(workers, sampled, ledger)
         finally:
             workers.close()
 
@@ -149,22 +148,23 @@ class _Bench:
         self, pairings: tuple[Pairing, ...], todo: Sequence[list[Holders]], after: After
     ) -> Evaluation:
         played: dict[Holders, Games] = {}
-        stopped = None
+        stopped: EndpointError | None = None
         for number, (pairing, wanted) in enumerate(zip(pairings, todo, strict=True)):
+            if not wanted or (stopped is not None and not self._under_way(number, stopped)):
+                continue
             try:
-                if wanted and stopped is None:
-                    with as_eval_error():
-                        found, stopped = self._play(pairing, wanted, number, len(pairings))
-                    played |= {games.holders: games for games in found}
-                    after(found, self._contest(played.values()))
-            except Interrupted as error:
-                stopped = error
-                if not played:
-                    raise KeyboardInterrupt from None
+                with as_eval_error():
+                    found, ended = self._play(pairing, wanted, number, len(pairings))
             except EndpointError as error:
-                if not played:
-                    raise EvalError(error.fact, error.fix) from error
-                stopped = error
+                stopped = stopped or error
+                continue
+            stopped = stopped or ended
+            played |= {games.holders: games for games in found}
+            after(found, self._contest(played.values()))
+        if isinstance(stopped, Interrupted) and not played:
+            raise KeyboardInterrupt
+        if stopped is not None and not played:
+            raise EvalError(stopped.fact, stopped.fix) from stopped
         evaluation = Evaluation(
             self.game, self.plan, self.options, pairings, played, {},
             self._contest(played.values()),
@@ -174,6 +174,12 @@ class _Bench:
             {name: dict(one.budget.refused) for name, one in self._endpoints().items()},
         )  # fmt: skip
         return self._measured(evaluation)
+
+    def _under_way(self, number: int, stopped: EndpointError) -> bool:
+        """Whether a worker plays a pairing, or has played it, when an endpoint stops another."""
+        if self.queue is None or isinstance(stopped, Interrupted):
+            return False
+        return self.queue.under_way(number)
 
     def _measured(self, found: Evaluation) -> Evaluation:
         """Adds the exploitability of contestants, and the ranges of equilibria. An interruption
@@ -294,7 +300,7 @@ class _Bench:
             for holders, records in found.kept:
                 keep(holders, records)
         progress(total)
-        return list(found.games), None
+        return list(found.games), found.stopped
 
     def _games(self, pairing: Pairing) -> int:
         """Returns the games of each seating of a pairing: whole lineages."""

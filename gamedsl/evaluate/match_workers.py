@@ -2,7 +2,8 @@
 
 A pairing's games hang on nothing but the plan and the seed, so they are the same wherever they are
 played. A worker opens the players of a pairing when it is first asked for it. What a lost worker
-was to play is played by another one.
+was to play is played by another one. Endpoints are called by workers too, within the budgets that
+they have here: all count in one ledger what they use up.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from gamedsl.evaluate.matches import Matches, as_eval_error
 from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.results import Options, silent
 from gamedsl.evaluate.seating import Holders
+from gamedsl.policies.budget import EndpointError, Ledger
 from gamedsl.policies.cluster import Workers, WorkQueue
 
 if TYPE_CHECKING:
@@ -27,11 +29,12 @@ _Records = Sequence[dict[str, Any]]
 
 
 class Played(NamedTuple):
-    """The games of some seatings, with the transcripts of each, in order; or the fact and the help
-    of what went wrong."""
+    """The games of some seatings, with the transcripts of each, in order, and what stopped them
+    early; or the fact and the help of what went wrong."""
 
     games: Sequence[Games] = ()
     kept: Sequence[tuple[Holders, _Records]] = ()
+    stopped: EndpointError | None = None
     failure: tuple[str, str] | None = None
 
 
@@ -63,34 +66,48 @@ class MatchWorker:
     def __init__(self, opening: MatchOpening) -> None:
         self._matches = opening()
 
-    def play(self, wanted: Sequence[Holders], games: int) -> Played:
-        """Plays so many games in each seating."""
+    def play(self, wanted: Sequence[Holders], games: int, ledger: Ledger | None = None) -> Played:
+        """Plays so many games in each seating; endpoints count in the ledger what they use up."""
         kept: list[tuple[Holders, _Records]] = []
+        if ledger is not None:
+            self._matches.opener.count_in(ledger)
         try:
             with as_eval_error():
-                found, _ = self._matches.play(
+                found, stopped = self._matches.play(
                     wanted, games, keep=lambda holders, records: kept.append((holders, records))
                 )
+        except EndpointError as error:
+            return Played(stopped=error)
         except EvalError as error:
             return Played(failure=(error.fact, error.help))
-        return Played(found, kept)
+        return Played(found, kept, stopped)
 
 
 class MatchQueue:
     """Has workers play seatings, and gives what they played in any order."""
 
     def __init__(
-        self, workers: Workers, wanted: Mapping[int, tuple[Sequence[Holders], int]]
-    ) -> None:
-        """wanted: seatings that are played together, and the games of each, by number."""
-        self._queue = WorkQueue[Played](workers, "play", wanted)
+        self, workers: Workers, wanted: Mapping[int, tuple[Sequence[Holders], int]],
+        ledger: Ledger | None,
+    ) -> None:  # fmt: skip
+        """wanted: seatings that are played together, and the games of each, by number. ledger:
+        where endpoints count what they use up, if any is called."""
+        given = {number: (*one, ledger) for number, one in wanted.items()}
+        self._queue = WorkQueue[Played](workers, "play", given)
+
+    def under_way(self, number: int) -> bool:
+        """Whether these seatings are played, or were; nobody begins others any more."""
+        self._queue.end()
+        return self._queue.under_way(number)
 
     def played(self, number: int) -> Played:
-        """Waits for the seatings of that number. Raises EvalError, and ModelError where workers
-        keep ending."""
+        """Waits for the seatings of that number. Raises EvalError, EndpointError where one stopped
+        before any game ended, and ModelError where workers keep ending."""
         found = self._queue.result(number)
         if found.failure is not None:
             raise EvalError(*found.failure)
+        if found.stopped is not None and not found.games:
+            raise found.stopped
         return found
 
 

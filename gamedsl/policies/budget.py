@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Collection
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
 from gamedsl.errors import UserError
@@ -36,6 +36,82 @@ class CallTimes(NamedTuple):
     call: float = 1200.0
 
 
+class Counts:
+    """What was used so far: calls, tokens, and refused answers by the keys of
+    `endpoint_protocol.REFUSALS`. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._used = {"calls": 0, "tokens": 0}
+        self._refused = Counter[str]()
+        self._lock = threading.Lock()
+
+    def call(self, most: Mapping[str, int | None]) -> str | None:
+        """Counts a call if less than `most` was used; else returns what is used up."""
+        with self._lock:
+            for what, limit in most.items():
+                if limit is not None and self._used[what] >= limit:
+                    return what
+            self._used["calls"] += 1
+            return None
+
+    def use(self, tokens: int) -> None:
+        """Counts tokens."""
+        with self._lock:
+            self._used["tokens"] += tokens
+
+    def refuse(self, why: str) -> None:
+        """Counts an answer that is no reply."""
+        with self._lock:
+            self._refused[why] += 1
+
+    def state(self) -> dict[str, Any]:
+        """Returns the counts that a checkpoint stores; `refused` where any answer was."""
+        with self._lock:
+            refused = {"refused": dict(self._refused)} if self._refused else {}
+            return {**self._used, **refused}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `state` returned; what was used since is not forgotten."""
+        with self._lock:
+            self._used = {what: max(used, state[what]) for what, used in self._used.items()}
+            self._refused |= Counter(state.get("refused", {}))
+
+
+class Ledger:
+    """Counts of several budgets, by name: processes that share one spend the same budgets."""
+
+    def __init__(self) -> None:
+        self._counts = defaultdict[str, Counts](Counts)
+
+    def do(self, name: str, method: str, *given: Any) -> Any:
+        """Calls a method of the counts of a name."""
+        return getattr(self._counts[name], method)(*given)
+
+
+class LedgerCounts(Counts):
+    """Counts that are kept in a ledger, which may be in another process."""
+
+    def __init__(self, ledger: Ledger, name: str) -> None:
+        self._ledger, self._name = ledger, name
+
+    def call(self, most: Mapping[str, int | None]) -> str | None:
+        spent: str | None = self._ledger.do(self._name, "call", most)
+        return spent
+
+    def use(self, tokens: int) -> None:
+        self._ledger.do(self._name, "use", tokens)
+
+    def refuse(self, why: str) -> None:
+        self._ledger.do(self._name, "refuse", why)
+
+    def state(self) -> dict[str, Any]:
+        state: dict[str, Any] = self._ledger.do(self._name, "state")
+        return state
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._ledger.do(self._name, "restore", state)
+
+
 class Budget:
     """Calls and tokens that one endpoint may use, or several together; threads may share it.
 
@@ -54,53 +130,52 @@ class Budget:
         self.times = times or CallTimes()
         self.addresses = frozenset(address.rstrip("/") for address in addresses)
         self._most = {"calls": calls, "tokens": tokens}
-        self._used = {"calls": 0, "tokens": 0}
         self._of, self._more = of, more
-        self._lock = threading.Lock()
+        self.counts = Counts()
+        """What was used; others that have these counts use the same budget."""
         self.in_use = False
         """Whether there is an endpoint that may use it up."""
-        self.refused: Counter[str] = Counter()
-        """Answers that were no replies, by the keys of `endpoint_protocol.REFUSALS`."""
         self.halted: Callable[[], bool] = lambda: False
         """Whether all calls are to be given up, those under way too."""
 
     @property
     def calls(self) -> int:
         """Attempts made so far."""
-        return self._used["calls"]
+        calls: int = self.counts.state()["calls"]
+        return calls
 
     @property
     def tokens(self) -> int:
         """Tokens of prompts and replies so far."""
-        return self._used["tokens"]
+        tokens: int = self.counts.state()["tokens"]
+        return tokens
+
+    @property
+    def refused(self) -> Counter[str]:
+        """Answers that were no replies, by the keys of `endpoint_protocol.REFUSALS`."""
+        return Counter(self.counts.state().get("refused", {}))
 
     def call(self) -> None:
-        """Count an attempt that is about to be made. Raises `BudgetSpent` where none is left, and
+        """Counts an attempt that is about to be made. Raises `BudgetSpent` where none is left, and
         Interrupted."""
         if self.halted():
             raise Interrupted
-        with self._lock:
-            for what, most in self._most.items():
-                if most is not None and self._used[what] >= most:
-                    raise BudgetSpent(what, most, self._of, self._more)
-            self._used["calls"] += 1
+        spent = self.counts.call(self._most)
+        if spent is not None:
+            raise BudgetSpent(spent, self._most[spent] or 0, self._of, self._more)
 
     def use(self, tokens: int) -> None:
-        """Count the tokens of an attempt."""
-        with self._lock:
-            self._used["tokens"] += tokens
+        """Counts the tokens of an attempt."""
+        self.counts.use(tokens)
 
     def refuse(self, why: str) -> None:
         """Counts an answer that is no reply."""
-        with self._lock:
-            self.refused[why] += 1
+        self.counts.refuse(why)
 
     def state(self) -> dict[str, Any]:
-        """Returns the counts that a checkpoint stores; `refused` where any answer was."""
-        return {**self._used, **({"refused": dict(self.refused)} if self.refused else {})}
+        """Returns the counts that a checkpoint stores."""
+        return self.counts.state()
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go on from what `state` returned; what was used since is not forgotten."""
-        with self._lock:
-            self._used = {what: max(used, state[what]) for what, used in self._used.items()}
-            self.refused |= Counter(state.get("refused", {}))
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Goes on from what `state` returned; what was used since is not forgotten."""
+        self.counts.restore(state)

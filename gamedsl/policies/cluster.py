@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, cast
 
 from gamedsl.errors import UserError
 from gamedsl.extras import install_command
@@ -97,6 +97,8 @@ class Workers:
         """What says that a worker has started, by worker, where that is not known yet."""
         for worker in range(self.count):
             self._make(worker)
+        self._shared: list[Any] = []
+        """Actors that others call too."""
         self.lost, self.closed = 0, False
         """Workers that ended, and were started again."""
 
@@ -138,6 +140,13 @@ class Workers:
     def keep(self, what: T) -> Callable[[], T]:
         """Puts something where workers take it from; returns what gives it there."""
         return _Stored[T](self._ray.put(what))
+
+    def share(self, kind: type[T]) -> T:
+        """Makes an object in a process of its own; returns what passes calls of its methods on to
+        it, from here and from workers that are given it."""
+        actor = self._ray.remote(num_cpus=0)(kind).remote()
+        self._shared.append(actor)
+        return cast("T", _Shared(actor))
 
     def ask(self, worker: int, method: str, *given: Any) -> Any:
         """Calls a method of a worker; returns what `wait` waits for."""
@@ -199,9 +208,9 @@ class Workers:
     def close(self) -> None:
         """Ends the workers; what was asked of them fails."""
         self.closed = True
-        for actor in self._actors:
+        for actor in (*self._actors, *self._shared):
             self._ray.kill(actor)
-        self._actors = []
+        self._actors, self._shared = [], []
 
 
 class _Stored(Generic[T]):
@@ -216,6 +225,30 @@ class _Stored(Generic[T]):
 
         found: T = ray.get(self._reference)
         return found
+
+
+class _Shared:
+    """Passes calls of methods on to an object of another process, and waits for what they return.
+    Raises ModelError where that process ended."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        if name.startswith("_"):  # what pickle and copy look for
+            raise AttributeError(name)
+
+        def called(*given: Any) -> Any:
+            import ray
+
+            try:
+                return ray.get(getattr(self._actor, name).remote(*given))
+            except ray.exceptions.RayActorError as error:
+                raise ModelError(
+                    "the process ended in which workers count what they use up", "start again"
+                ) from error
+
+        return called
 
 
 StartWorkers = Callable[[Callable[[], Any], type], Workers]
@@ -257,6 +290,14 @@ class WorkQueue(Generic[T]):
                     self._check(worker, found)
                     self._found[self._number[worker]] = found
         return self._found.pop(number)
+
+    def end(self) -> None:
+        """Begins no more pieces."""
+        self._waiting.clear()
+
+    def under_way(self, number: int) -> bool:
+        """Whether a worker does a piece, or has done it and nobody has taken the result."""
+        return number in self._found or number in (self._number[at] for at in self._asked)
 
     def _ask(self) -> None:
         """Gives work to all workers that have none."""

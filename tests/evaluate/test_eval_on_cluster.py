@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -16,8 +17,11 @@ from gamedsl.cli import main
 from gamedsl.evaluate import EvalError, Evaluation, Options, evaluate
 from gamedsl.evaluate.match_workers import MatchWorker
 from gamedsl.evaluate.transcripts import keeper
+from gamedsl.policies.budget import BudgetSpent
 from gamedsl.policies.cluster import LOSSES, Workers
+from gamedsl.policies.endpoint import EndpointSettings
 from gamedsl.policies.errors import ModelError
+from tests.evaluate.serving import Body, Reply, serving
 from tests.evaluate.small import PENNIES, plan_of
 from tests.train.local_workers import LocalWorkers
 
@@ -111,11 +115,43 @@ def test_workers_that_keep_ending_end_the_evaluation() -> None:
     assert started[0].closed
 
 
-def test_endpoints_stay_here() -> None:
-    """Their budget is one, and workers could spend it several times."""
-    game, plan = gamedsl.load("kuhn_poker"), plan_of("random", "endpoint:http://127.0.0.1:1/v1#m")
-    with pytest.raises(EvalError, match="one budget"):
-        evaluate(game, plan, replace(SAMPLED, workers=_started([])))
+def _first_label(number: int, body: Body) -> Reply:
+    return Reply("stag", usage={"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6})
+
+
+@pytest.mark.parametrize("ends", [(), (2,)])
+def test_endpoints_are_called_by_workers(ends: tuple[int, ...]) -> None:
+    """Their games are those that are played here, and all calls of all workers are counted."""
+    game = gamedsl.load("stag_hunt")
+    with serving(_first_label) as here, serving(_first_label) as there:
+        found = [
+            evaluate(
+                game, plan_of(f"model={name}", "random", "fixed:stag"), options
+            )
+            for name, options in (
+                (f"endpoint:{here.url}#m", SAMPLED),
+                (f"endpoint:{there.url}#m", replace(SAMPLED, workers=_started([], ends))),
+            )
+        ]  # fmt: skip
+    _same(*found)
+    assert found[1].stopped is None
+    assert found[1].spent["model"].calls == len(there.asked) > 0
+    assert found[1].spent["model"].tokens == 6 * len(there.asked)
+
+
+@pytest.mark.parametrize("calls", [3, 40])
+def test_workers_spend_one_budget(calls: int) -> None:
+    """No worker calls once all have made as many calls as are allowed; what ended is told."""
+    game = gamedsl.load("stag_hunt")
+    told = EndpointSettings(calls=calls, kept=0, concurrency=1)
+    with serving(_first_label) as served:
+        options = replace(SAMPLED, games=400, endpoints=told, workers=_started([]))
+        plan = plan_of(f"model=endpoint:{served.url}#m", "random", "fixed:stag")
+        found = evaluate(game, plan, options)
+        assert isinstance(found.stopped, BudgetSpent)
+        assert ("random", "fixed:stag") in found.games  # another worker has played them
+        assert ("model", "random") not in found.games
+        assert len(served.asked) == calls
 
 
 def test_a_refusal_of_a_player_comes_back() -> None:
@@ -153,12 +189,23 @@ def test_arguments_that_do_not_fit_are_refused(
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
 def test_a_ray_cluster_plays_the_same_games(capsys: pytest.CaptureFixture[str]) -> None:
     """The whole way, by the command: two workers print what one process prints."""
-    asked = [
-        "eval", "random", "mcts:5", "mcts:20", "--game", "tic_tac_toe", "--games", "40",
-        "--method", "sampled", "--search", "0", "--format", "json",
-    ]  # fmt: skip
-    printed = []
-    for more in ([], ["--cluster", "ray", "--workers", "2"]):
-        assert main([*asked, *more]) == 0
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]
+    how = ["--games", "40", "--method", "sampled", "--search", "0", "--format", "json"]
+
+    def printed(*players: str, game: str, more: Sequence[str] = ()) -> str:
+        assert main(["eval", *players, "--game", game, *how, *more]) == 0
+        return capsys.readouterr().out
+
+    cluster = ["--cluster", "ray", "--workers", "2"]
+    two = [
+        printed("random", "mcts:5", "mcts:20", game="tic_tac_toe", more=m) for m in ([], cluster)
+    ]
+    assert two[0] == two[1]
+    with serving(_first_label) as served:
+        players = ["random", f"model=endpoint:{served.url}#m", "fixed:stag"]
+        tables = []
+        for more in ([], cluster):
+            before = len(served.asked)
+            found = json.loads(printed(*players, game="stag_hunt", more=more))
+            assert found.pop("endpoints")["model"]["calls"] == len(served.asked) - before > 0
+            tables.append(found)
+    assert tables[0] == tables[1]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from gamedsl.policies.cluster import Workers
 from gamedsl.policies.factory import PolicyOptions, open_policy
@@ -12,6 +12,7 @@ from gamedsl.policies.ray_workers import Writer
 from gamedsl.prompting.tokenizers import together
 from gamedsl.training.sessions import writer
 
+T = TypeVar("T")
 MODELS = {"guesser": "tiny"}
 
 
@@ -40,6 +41,9 @@ class LocalWorkers(Workers):
     def keep(self, what: Any) -> Callable[[], Any]:
         self.kept += 1
         return lambda: what
+
+    def share(self, kind: type[T]) -> T:
+        return kind()
 
     def ask(self, worker: int, method: str, *given: Any) -> Any:
         return self.births[worker], method, lambda one: getattr(one, method)(*given)
