@@ -40,7 +40,7 @@ from shared import command, keep, machine
 
 import gamedsl
 from gamedsl.cli import main as gamedsl_command
-from gamedsl.evaluate import Options, Plan, contestants, evaluate, referees_of
+from gamedsl.evaluate import Options, Plan, contestants, evaluate, intervals, referees_of
 from gamedsl.evaluate.record import as_record
 from gamedsl.evaluate.transcripts import keeper
 from gamedsl.players.model import load_policy
@@ -270,8 +270,13 @@ def table(games: Mapping[str, Found]) -> str:
 
 
 def share(row: Found | None) -> str:
-    """`83% of 24`; a dash where nobody was asked."""
-    return "–" if row is None else f"{row['valid']:.0%} of {row['replies']}"
+    """`83% (64 to 93) of 24`, with Wilson's interval of independent replies; a dash where nobody was
+    asked."""
+    if row is None:
+        return "–"
+    found = intervals.share(round(row["valid"] * row["replies"]), row["replies"])
+    between = "" if found is None else f" ({100 * found.low:.0f} to {100 * found.high:.0f})"
+    return f"{row['valid']:.0%}{between} of {row['replies']}"
 
 
 if __name__ == "__main__":

@@ -40,7 +40,7 @@ def test_two_games_are_played_called_and_trained(
         assert one["endpoint"]["endpoints"]["model"]["calls"] > 0
         assert one["train"]["steps"] == 1
     assert {row["valid"] for row in found["kuhn_poker_tools"]["model"]["replies"]} == {1.0}
-    assert "| `kuhn_poker_tools` | first: open | tool | 100% of " in capsys.readouterr().out
+    assert "| `kuhn_poker_tools` | first: open | tool | 100% (" in capsys.readouterr().out
 
 
 def test_warnings_and_closed_decisions_without_answers_are_faults(words: ModuleType) -> None:
@@ -54,7 +54,7 @@ def test_warnings_and_closed_decisions_without_answers_are_faults(words: ModuleT
     ]
     one["model"]["replies"] = [{**row, "valid": 0.6}, {**row, "closed": False, "valid": 0.0}]
     assert words.faults_of("debate", one) == ["debate: UserWarning: odd"]
-    assert "| `debate` | judge: verdict | label | 0% of 4 | – | 100% | 1, 1, 1 |" in words.table(
+    assert "| `debate` | judge: verdict | label | 0% (0 to 49) of 4 | – | 100% | 1, 1, 1 |" in words.table(
         {"debate": one}
     )
 
