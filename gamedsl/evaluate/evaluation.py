@@ -155,6 +155,9 @@ class _Bench:
             try:
                 with as_eval_error():
                     found, ended = self._play(pairing, wanted, number, len(pairings))
+            except Interrupted as error:
+                stopped = error
+                continue
             except EndpointError as error:
                 stopped = stopped or error
                 continue
