@@ -270,8 +270,8 @@ def table(games: Mapping[str, Found]) -> str:
 
 
 def share(row: Found | None) -> str:
-    """`83% (64 to 93) of 24`, with Wilson's interval of independent replies; a dash where nobody was
-    asked."""
+    """`83% (64 to 93) of 24`, with Wilson's interval as of independent replies; a dash where nobody
+    was asked."""
     if row is None:
         return "–"
     found = intervals.share(round(row["valid"] * row["replies"]), row["replies"])
