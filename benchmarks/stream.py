@@ -1,9 +1,10 @@
-"""How far sampler and trainer are apart in bfloat16, by the format of the sums between layers.
+"""How far sampler and trainer are apart in bfloat16, by what is computed in float32 all the same.
 
     python benchmarks/stream.py --out benchmarks/results/stream.json
 
-Twelve replies of 24 tokens are drawn and then scored, with sums between layers in float32
-(`gamedsl.policies.residual`) and in bfloat16. Adapters are moved a little, so that they count.
+Twelve replies of 24 tokens are drawn and then scored: as usual, with sums between layers
+(`gamedsl.policies.residual`) and the trainer's attention (`gamedsl.policies.tree_attention`) in
+float32, and with one of them in bfloat16. Adapters are moved a little, so that they count.
 Printed are differences of log-probabilities where the token's probability is above 0.01, and the
 seconds of drawing and of scoring, the best of three.
 """
@@ -12,16 +13,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 import torch
 from shared import command, keep, machine
 
-from gamedsl.policies import network
+from gamedsl.policies import network, tree_attention
 from gamedsl.policies.generation import Request, join_turns
 from gamedsl.policies.hf import HFPolicy
 
 MODEL, LIKELY, REPEATS = "smollm2-135m", 0.01, 3
+NARROW = {
+    "as usual": nullcontext(),
+    "attention in bfloat16": patch.object(tree_attention, "_widened", lambda *tensors: tensors),
+    "sums in bfloat16": patch.object(network, "widen", lambda model: model.dtype),
+}
+"""What has its float32 taken away, by the name of the row."""
 T = TypeVar("T")
 
 
@@ -29,26 +38,23 @@ def main() -> None:
     parser = command(__doc__)
     args = parser.parse_args()
     torch.set_num_threads(1)
-    exact = opened(torch.float32, wide=True)
+    exact = opened(torch.float32)
     found: dict[str, Any] = {"machine": machine("one thread"), "model": MODEL}
-    for name, wide in (("float32", True), ("bfloat16", False)):
-        found[name] = row = measured(opened(torch.bfloat16, wide=wide), exact)
+    for name, patched in NARROW.items():
+        with patched:
+            found[name] = row = measured(opened(torch.bfloat16), exact)
         print(
-            f"sums in {name}: sampler and trainer {row['mean']:.4f} apart (at most"
-            f" {row['most']:.3f}) in {row['tokens']} tokens, the trainer {row['rounding']:.4f} from"
-            f" float32; {row['drawing']:.2f} s to draw, {row['scoring']:.2f} s to score",
+            f"{name}: sampler and trainer {row['mean']:.4f} apart (at most {row['most']:.3f}) in"
+            f" {row['tokens']} tokens, the trainer {row['rounding']:.4f} from float32;"
+            f" {row['drawing']:.2f} s to draw, {row['scoring']:.2f} s to score",
             flush=True,
         )
     keep(found, args.out)
 
 
-def opened(dtype: torch.dtype, *, wide: bool) -> HFPolicy:
-    """A policy whose adapters were moved; `wide` says whether its sums may be float32."""
-    before = network.widen
-    if not wide:
-        network.widen = lambda model: model.dtype
+def opened(dtype: torch.dtype) -> HFPolicy:
+    """A policy whose adapters were moved."""
     policy = HFPolicy(MODEL, dtype=dtype)
-    network.widen = before
     generator = torch.Generator().manual_seed(1)
     with torch.no_grad():
         for parameter in policy.parameters():

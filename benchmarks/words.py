@@ -275,8 +275,9 @@ def share(row: Found | None) -> str:
     if row is None:
         return "–"
     found = intervals.share(round(row["valid"] * row["replies"]), row["replies"])
-    between = "" if found is None else f" ({100 * found.low:.0f} to {100 * found.high:.0f})"
-    return f"{row['valid']:.0%}{between} of {row['replies']}"
+    assert found is not None, "only what was asked is a row"
+    between = f"({100 * found.low:.0f} to {100 * found.high:.0f})"
+    return f"{row['valid']:.0%} {between} of {row['replies']}"
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ from gamedsl.players.endpoint import EndpointPlayer, check_address
 from gamedsl.players.mix import mixed
 from gamedsl.players.model import untrained
 from gamedsl.players.table import PLAYERS, open_player, player_spec
-from gamedsl.policies.budget import CallTimes, Ledger, LedgerCounts
+from gamedsl.policies.budget import CallTimes, Usage
 from gamedsl.policies.endpoint import (
     Budget,
     Endpoint,
@@ -205,7 +205,7 @@ class Opener:
         )  # fmt: skip
         self._open: dict[str, Player] = {}
         """Players that may serve many seats, by their specs: one model, one budget of calls."""
-        self._ledger: Ledger | None = None
+        self._shared: Mapping[str, Usage] = {}
 
     def open(self, one: Contestant) -> Player:
         """Raises EvalError for what cannot be had."""
@@ -219,8 +219,7 @@ class Opener:
             raise EvalError(f"{one.name}: {error.fact}", error.fix) from error
         if isinstance(player, Speaker):
             self._open[one.spec] = player
-        if self._ledger is not None:
-            self.count_in(self._ledger)
+        self.share(self._shared)
         return player
 
     def _opened(self, spec: str, from_file: bool) -> Player:
@@ -240,17 +239,19 @@ class Opener:
             budget=self._budget, from_file=from_file,
         )  # fmt: skip
 
-    def count_in(self, ledger: Ledger) -> None:
-        """Has the budgets of endpoints be those of all who count in a ledger."""
-        self._ledger = ledger
-        self._budget.counts = LedgerCounts(ledger, "")
-        for spec, endpoint in self.called.items():
-            endpoint.budget.counts = LedgerCounts(ledger, spec)
-
     @property
-    def calls_endpoints(self) -> bool:
-        """Whether an endpoint was opened: a contestant, or a player that a run was trained with."""
-        return bool(self.called) or self._budget.in_use
+    def budgets(self) -> dict[str, Budget]:
+        """The budgets of endpoints that were opened: of contestants, by spec, and under "" that of
+        all players that runs were trained with."""
+        common = {"": self._budget} if self._budget.in_use else {}
+        return common | {spec: endpoint.budget for spec, endpoint in self.called.items()}
+
+    def share(self, usages: Mapping[str, Usage]) -> None:
+        """Has budgets, also those of players that are opened later, be one with others of their
+        names, which have the same usage."""
+        self._shared = usages
+        for name, budget in self.budgets.items():
+            budget.usage = usages.get(name, budget.usage)
 
     @property
     def called(self) -> dict[str, Endpoint]:

@@ -28,7 +28,7 @@ from gamedsl.players.base import DrawingPlayer, Player, PlayerError
 from gamedsl.players.episode_search import EpisodeSearch
 from gamedsl.players.model import SpeakingPlayer
 from gamedsl.players.policy_file import PolicyError
-from gamedsl.policies.budget import Ledger
+from gamedsl.policies.budget import Usage
 from gamedsl.policies.endpoint import Endpoint, EndpointError, Interrupted
 from gamedsl.solve.probability_ranges import equilibrium_ranges
 from gamedsl.solve.response_search import searched
@@ -136,11 +136,9 @@ class _Bench:
         self.options.tell("starting workers", 0, 0)
         workers = self.options.workers(opening, MatchWorker)
         try:
-            ledger = None
-            if self.opener.calls_endpoints:
-                ledger = workers.share(Ledger)
-                self.opener.count_in(ledger)
-            yield MatchQueue(workers, sampled, ledger)
+            usages = {name: workers.share(Usage) for name in self.opener.budgets}
+            self.opener.share(usages)
+            yield MatchQueue(workers, sampled, usages)
         finally:
             workers.close()
 
@@ -152,18 +150,19 @@ class _Bench:
         for number, (pairing, wanted) in enumerate(zip(pairings, todo, strict=True)):
             if not wanted or (stopped is not None and not self._under_way(number, stopped)):
                 continue
+            found: list[Games] = []
             try:
                 with as_eval_error():
                     found, ended = self._play(pairing, wanted, number, len(pairings))
-            except Interrupted as error:
-                stopped = error
-                continue
             except EndpointError as error:
-                stopped = stopped or error
-                continue
-            stopped = stopped or ended
-            played |= {games.holders: games for games in found}
-            after(found, self._contest(played.values()))
+                ended = error
+            if ended is not None:
+                stopped = ended if isinstance(ended, Interrupted) else stopped or ended
+                if self.queue is not None:
+                    self.queue.end()
+            if found:
+                played |= {games.holders: games for games in found}
+                after(found, self._contest(played.values()))
         if isinstance(stopped, Interrupted) and not played:
             raise KeyboardInterrupt
         if stopped is not None and not played:

@@ -3,7 +3,7 @@
 A pairing's games hang on nothing but the plan and the seed, so they are the same wherever they are
 played. A worker opens the players of a pairing when it is first asked for it. What a lost worker
 was to play is played by another one. Endpoints are called by workers too, within the budgets that
-they have here: all count in one ledger what they use up.
+they have here: what they use up is counted in one place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from gamedsl.evaluate.matches import Matches, as_eval_error
 from gamedsl.evaluate.plan import Plan
 from gamedsl.evaluate.results import Options, silent
 from gamedsl.evaluate.seating import Holders
-from gamedsl.policies.budget import EndpointError, Ledger
+from gamedsl.policies.budget import EndpointError, Usage
 from gamedsl.policies.cluster import Workers, WorkQueue
 
 if TYPE_CHECKING:
@@ -66,11 +66,11 @@ class MatchWorker:
     def __init__(self, opening: MatchOpening) -> None:
         self._matches = opening()
 
-    def play(self, wanted: Sequence[Holders], games: int, ledger: Ledger | None = None) -> Played:
-        """Plays so many games in each seating; endpoints count in the ledger what they use up."""
+    def play(self, wanted: Sequence[Holders], games: int, usages: Mapping[str, Usage]) -> Played:
+        """Plays so many games in each seating. usages: those of the budgets of endpoints, by the
+        names that `Opener.budgets` gives them."""
         kept: list[tuple[Holders, _Records]] = []
-        if ledger is not None:
-            self._matches.opener.count_in(ledger)
+        self._matches.opener.share(usages)
         try:
             with as_eval_error():
                 found, stopped = self._matches.play(
@@ -88,16 +88,19 @@ class MatchQueue:
 
     def __init__(
         self, workers: Workers, wanted: Mapping[int, tuple[Sequence[Holders], int]],
-        ledger: Ledger | None,
+        usages: Mapping[str, Usage],
     ) -> None:  # fmt: skip
-        """wanted: seatings that are played together, and the games of each, by number. ledger:
-        where endpoints count what they use up, if any is called."""
-        given = {number: (*one, ledger) for number, one in wanted.items()}
+        """wanted: seatings that are played together, and the games of each, by number. usages: as
+        for `MatchWorker.play`."""
+        given = {number: (*one, usages) for number, one in wanted.items()}
         self._queue = WorkQueue[Played](workers, "play", given)
 
-    def under_way(self, number: int) -> bool:
-        """Whether these seatings are played, or were; nobody begins others any more."""
+    def end(self) -> None:
+        """Has workers begin no more seatings."""
         self._queue.end()
+
+    def under_way(self, number: int) -> bool:
+        """Whether a worker plays these seatings, or has played them."""
         return self._queue.under_way(number)
 
     def played(self, number: int) -> Played:

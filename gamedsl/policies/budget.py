@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
@@ -36,7 +36,7 @@ class CallTimes(NamedTuple):
     call: float = 1200.0
 
 
-class Counts:
+class Usage:
     """What was used so far: calls, tokens, and refused answers by the keys of
     `endpoint_protocol.REFUSALS`. Threads may share it."""
 
@@ -77,41 +77,6 @@ class Counts:
             self._refused |= Counter(state.get("refused", {}))
 
 
-class Ledger:
-    """Counts of several budgets, by name: processes that share one spend the same budgets."""
-
-    def __init__(self) -> None:
-        self._counts = defaultdict[str, Counts](Counts)
-
-    def do(self, name: str, method: str, *given: Any) -> Any:
-        """Calls a method of the counts of a name."""
-        return getattr(self._counts[name], method)(*given)
-
-
-class LedgerCounts(Counts):
-    """Counts that are kept in a ledger, which may be in another process."""
-
-    def __init__(self, ledger: Ledger, name: str) -> None:
-        self._ledger, self._name = ledger, name
-
-    def call(self, most: Mapping[str, int | None]) -> str | None:
-        spent: str | None = self._ledger.do(self._name, "call", most)
-        return spent
-
-    def use(self, tokens: int) -> None:
-        self._ledger.do(self._name, "use", tokens)
-
-    def refuse(self, why: str) -> None:
-        self._ledger.do(self._name, "refuse", why)
-
-    def state(self) -> dict[str, Any]:
-        state: dict[str, Any] = self._ledger.do(self._name, "state")
-        return state
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        self._ledger.do(self._name, "restore", state)
-
-
 class Budget:
     """Calls and tokens that one endpoint may use, or several together; threads may share it.
 
@@ -131,8 +96,8 @@ class Budget:
         self.addresses = frozenset(address.rstrip("/") for address in addresses)
         self._most = {"calls": calls, "tokens": tokens}
         self._of, self._more = of, more
-        self.counts = Counts()
-        """What was used; others that have these counts use the same budget."""
+        self.usage = Usage()
+        """What was used; budgets that have the same usage are one, which processes may share."""
         self.in_use = False
         """Whether there is an endpoint that may use it up."""
         self.halted: Callable[[], bool] = lambda: False
@@ -141,41 +106,41 @@ class Budget:
     @property
     def calls(self) -> int:
         """Attempts made so far."""
-        calls: int = self.counts.state()["calls"]
+        calls: int = self.usage.state()["calls"]
         return calls
 
     @property
     def tokens(self) -> int:
         """Tokens of prompts and replies so far."""
-        tokens: int = self.counts.state()["tokens"]
+        tokens: int = self.usage.state()["tokens"]
         return tokens
 
     @property
     def refused(self) -> Counter[str]:
         """Answers that were no replies, by the keys of `endpoint_protocol.REFUSALS`."""
-        return Counter(self.counts.state().get("refused", {}))
+        return Counter(self.usage.state().get("refused", {}))
 
     def call(self) -> None:
         """Counts an attempt that is about to be made. Raises `BudgetSpent` where none is left, and
         Interrupted."""
         if self.halted():
             raise Interrupted
-        spent = self.counts.call(self._most)
+        spent = self.usage.call(self._most)
         if spent is not None:
             raise BudgetSpent(spent, self._most[spent] or 0, self._of, self._more)
 
     def use(self, tokens: int) -> None:
         """Counts the tokens of an attempt."""
-        self.counts.use(tokens)
+        self.usage.use(tokens)
 
     def refuse(self, why: str) -> None:
         """Counts an answer that is no reply."""
-        self.counts.refuse(why)
+        self.usage.refuse(why)
 
     def state(self) -> dict[str, Any]:
         """Returns the counts that a checkpoint stores."""
-        return self.counts.state()
+        return self.usage.state()
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Goes on from what `state` returned; what was used since is not forgotten."""
-        self.counts.restore(state)
+        self.usage.restore(state)

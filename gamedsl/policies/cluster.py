@@ -245,7 +245,7 @@ class _Shared:
                 return ray.get(getattr(self._actor, name).remote(*given))
             except ray.exceptions.RayActorError as error:
                 raise ModelError(
-                    "the process ended in which workers count what they use up", "start again"
+                    "a process ended that held what workers share", "start again"
                 ) from error
 
         return called

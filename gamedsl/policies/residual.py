@@ -2,7 +2,7 @@
 
 Each layer adds a little to the stream. In bfloat16 the sum is rounded to eight significant bits at
 every layer, which is much of what two ways of computing the same tokens differ by. Float32 costs
-hardly any time, since norms compute in float32 anyway (`benchmarks/stream.py` measures both). What
+little time, since norms compute in float32 anyway (`benchmarks/stream.py` measures both). What
 enters a layer's products is rounded to the weights' format, by hooks at the norms. Attention and
 products are as without it.
 """

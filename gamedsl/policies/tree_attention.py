@@ -192,8 +192,8 @@ class _TreeAttention(torch.autograd.Function):
 
 
 def _widened(*tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
-    """Returns 16-bit tensors of a processor in float32: its kernel is faster so, the backward pass
-    of small pieces three times, and rounds less."""
+    """Returns 16-bit tensors of a processor in float32: its kernel rounds less so, and takes about
+    as long (`benchmarks/stream.py`)."""
     if tensors[0].device.type != "cpu":
         return tensors
     return tuple(one.to(torch.promote_types(one.dtype, torch.float32)) for one in tensors)

@@ -7,7 +7,9 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -115,7 +117,7 @@ def test_workers_that_keep_ending_end_the_evaluation() -> None:
     assert started[0].closed
 
 
-def _first_label(number: int, body: Body) -> Reply:
+def _stag(number: int, body: Body) -> Reply:
     return Reply("stag", usage={"prompt_tokens": 5, "completion_tokens": 1, "total_tokens": 6})
 
 
@@ -123,16 +125,13 @@ def _first_label(number: int, body: Body) -> Reply:
 def test_endpoints_are_called_by_workers(ends: tuple[int, ...]) -> None:
     """Their games are those that are played here, and all calls of all workers are counted."""
     game = gamedsl.load("stag_hunt")
-    with serving(_first_label) as here, serving(_first_label) as there:
-        found = [
-            evaluate(
-                game, plan_of(f"model={name}", "random", "fixed:stag"), options
-            )
-            for name, options in (
-                (f"endpoint:{here.url}#m", SAMPLED),
-                (f"endpoint:{there.url}#m", replace(SAMPLED, workers=_started([], ends))),
-            )
-        ]  # fmt: skip
+    with serving(_stag) as here, serving(_stag) as there:
+        found = []
+        for url, options in (
+            (here.url, SAMPLED), (there.url, replace(SAMPLED, workers=_started([], ends)))
+        ):  # fmt: skip
+            plan = plan_of(f"model=endpoint:{url}#m", "random", "fixed:stag")
+            found.append(evaluate(game, plan, options))
     _same(*found)
     assert found[1].stopped is None
     assert found[1].spent["model"].calls == len(there.asked) > 0
@@ -144,7 +143,7 @@ def test_workers_spend_one_budget(calls: int) -> None:
     """No worker calls once all have made as many calls as are allowed; what ended is told."""
     game = gamedsl.load("stag_hunt")
     told = EndpointSettings(calls=calls, kept=0, concurrency=1)
-    with serving(_first_label) as served:
+    with serving(_stag) as served:
         options = replace(SAMPLED, games=400, endpoints=told, workers=_started([]))
         plan = plan_of(f"model=endpoint:{served.url}#m", "random", "fixed:stag")
         found = evaluate(game, plan, options)
@@ -160,8 +159,8 @@ def test_a_refusal_of_a_player_comes_back() -> None:
     def refuse(*given: object, **more: object) -> None:
         raise EvalError("it is no game of mine", "name another")
 
-    worker = MatchWorker(lambda: type("Refusing", (), {"play": refuse})())
-    assert worker.play([("a", "b")], 1).failure == ("it is no game of mine", "name another")
+    worker = MatchWorker(lambda: SimpleNamespace(opener=Mock(), play=refuse))
+    assert worker.play([("a", "b")], 1, {}).failure == ("it is no game of mine", "name another")
 
 
 @pytest.mark.parametrize(
@@ -200,7 +199,7 @@ def test_a_ray_cluster_plays_the_same_games(capsys: pytest.CaptureFixture[str]) 
         printed("random", "mcts:5", "mcts:20", game="tic_tac_toe", more=m) for m in ([], cluster)
     ]
     assert two[0] == two[1]
-    with serving(_first_label) as served:
+    with serving(_stag) as served:
         players = ["random", f"model=endpoint:{served.url}#m", "fixed:stag"]
         tables = []
         for more in ([], cluster):

@@ -298,7 +298,7 @@ def test_models_of_ours_are_adopted(build: Callable[[], tuple[Any, Any]]) -> Non
         assert_near(hidden[:1], hidden[1:], 1e-5)
 
 
-def test_rounding_of_a_sensitive_node_is_no_other_attention() -> None:
+def test_a_node_sensitive_to_rounding_is_adopted() -> None:
     """In bfloat16 one of the probed nodes is far from what the mask gives: it is nearer to what it
     is in float32."""
     assert adopt(load("smollm2-135m", dtype=torch.bfloat16).model)
