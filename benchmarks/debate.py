@@ -6,6 +6,7 @@
         --out benchmarks/results/debate_taught-0.json
     python benchmarks/debate.py --judges learn --run runs/debate-judged --episodes 200 \\
         --out benchmarks/results/debate_judged-0.json
+    python benchmarks/debate.py --together benchmarks/results/debate_taught-*.json
 
 Trains both sides of `debate_by_rule`, an adapter each, as the game's recipe says (or goes on with
 the run of `--run`), and plays the topics that the game holds out with the adapters as they were
@@ -15,7 +16,8 @@ topic are alike, so the interval is over the topics: 95%, t, of their means. Wit
 All imitate debates between players of `benchmarks/experts.py` first. Judges that are `taught` stay
 as they are then: a run of one step makes them, and its start judges. Judges that `learn` are paid
 for what they decide, and two more rows say who it was that learned: the trained sides before the
-judges of the start, and the sides of the start before the trained judges.
+judges of the start, and the sides of the start before the trained judges. `--together` trains
+nothing: it reads results of several seeds, and tells their mean over the same topics.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import json
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +40,7 @@ from train_queue import play_expert
 
 import gamedsl
 from gamedsl.diagnostics import Problems
-from gamedsl.evaluate.intervals import mean
+from gamedsl.evaluate.intervals import Estimate, mean
 from gamedsl.players.runs import run_player
 from gamedsl.players.table import open_player
 from gamedsl.recipe.resolve import override, resolve
@@ -154,6 +157,18 @@ def gained(before: dict[str, float], after: dict[str, float]) -> dict[str, Any]:
     return {"mean": round(found.value, 4), "interval": [round(found.low, 4), round(found.high, 4)]}
 
 
+def together(found: Sequence[dict[str, Any]]) -> dict[str, Estimate]:
+    """Returns the better-placed side's share of wins before and after training, and what it gained:
+    the mean over topics, of each topic's mean over results that differ in their seed."""
+    topics = sorted(found[0]["before"]["by_topic"])
+    before, after = (
+        np.mean([[one[when]["by_topic"][topic] for topic in topics] for one in found], axis=0)
+        for when in ("before", "after")
+    )
+    rows = {"before": before, "after": after, "gained": after - before}
+    return {name: told for name, row in rows.items() if (told := mean(row)) is not None}
+
+
 def curve(folder: Path) -> list[dict[str, Any]]:
     """Returns the results of each training step."""
     kept = ("step", "payoff", "valid", "reply_tokens", "seconds")
@@ -170,7 +185,14 @@ def main() -> None:
     )
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--episodes", type=int, default=240)
+    parser.add_argument(
+        "--together", type=Path, nargs="+", metavar="JSON", help="the mean of results by seed"
+    )
     args = parser.parse_args()
+    if args.together:
+        for name, told in together([json.loads(one.read_text()) for one in args.together]).items():
+            print(f"{name}: {told.value:.1%} ({told.low:.1%} to {told.high:.1%})")
+        return
     torch.set_num_threads(1)
     file = JUDGED if args.judges else GAME
     if args.judges:

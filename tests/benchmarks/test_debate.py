@@ -3,6 +3,7 @@ it holds out."""
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -62,6 +63,22 @@ def test_sides_learn_before_judges_that_were_taught() -> None:
     assert surely == 2
     gains = [f"{100 * told['gained']['mean']:.0f}" for told in found]
     assert "{}, {} and {} points more than before".format(*gains) in page
+
+
+def test_all_seeds_of_taught_judges_together(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their intervals before and after do not meet, and the page tells what the command prints."""
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    debate = importlib.import_module("debate")
+    found = debate.together([json.loads(file.read_text(encoding="utf-8")) for file in TAUGHT])
+    assert found["before"].high < found["after"].low
+    assert found["gained"].low > 0
+    monkeypatch.setattr("sys.argv", ["debate.py", "--together", *map(str, TAUGHT)])
+    debate.main()
+    page = " ".join((ROOT / "docs" / "results.md").read_text(encoding="utf-8").split())
+    for line in capsys.readouterr().out.splitlines():
+        assert line.partition(": ")[2].partition(" (")[2] in page
 
 
 def test_sides_and_judges_learn_together() -> None:
