@@ -35,11 +35,10 @@ AROUND = 32
 OPENED = f"{OPEN}\n"
 """What stands before a thought that is written apart from its answer."""
 
-SCORED_WITH = 1 / 8
-"""Options are scored when so many wait, for each reply that is being written."""
-
-CALLED_WITH = 1 / 2
-"""What comes later is waited for when so many wait, for each reply that is being written."""
+TOGETHER = 1 / 2
+"""Options are scored, and what comes later is waited for, when so many wait for each reply that is
+being written. A pass over few costs nearly what one over many does, and who waits for the slow turn
+of others leaves a smaller batch to decode."""
 
 
 class Asked(NamedTuple):
@@ -202,9 +201,9 @@ class _Service:
         """These requests, and those that follow from what has waited long enough."""
         while self.options or self.later:
             busy = self.writing + len(requests)
-            if self.options and len(self.options) >= SCORED_WITH * busy:
+            if self.options and len(self.options) >= TOGETHER * busy:
                 requests += self._score()
-            elif self.later and len(self.later) + len(self.options) >= CALLED_WITH * busy:
+            elif self.later and len(self.later) + len(self.options) >= TOGETHER * busy:
                 waiting, self.later = self.later, []
                 for one in waiting:
                     requests += self._take(one())
