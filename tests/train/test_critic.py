@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,8 +11,9 @@ import torch
 
 from gamedsl.diagnostics import Problems
 from gamedsl.players.model_replies import query_of
-from gamedsl.policies.base import HiddenStates
+from gamedsl.policies.base import HiddenStates, Policy, Query
 from gamedsl.policies.chunk_scoring import ChunkedPolicy
+from gamedsl.policies.generation import Generated
 from gamedsl.prompting.replies import ParseFailure
 from gamedsl.recipe.resolve import override, resolve
 from gamedsl.runtime import Game
@@ -22,10 +24,22 @@ from gamedsl.training.bundles import Bundles
 from gamedsl.training.critic import Critic, Earned, generalised
 from gamedsl.training.rollout import play
 from gamedsl.training.scoring import Scorer
-from gamedsl.training.trajectories import Sample
+from gamedsl.training.trajectories import Batch, DecisionPoint, Sample, Trajectory
 from tests.train.conftest import HIDDEN, policy_of, recipe_of
+from tests.train.in_words import recipe_of as words_recipe
+from tests.train.in_words import steps_of
 from tests.train.test_baselines import ASK, PAID
 
+LUCK = """
+game: luck
+roles: [speaker]
+turns:
+  - {draw: luck, from: [good, bad], seen_by: nobody}
+  - {role: speaker, SAYS}
+payoffs: 10 if luck == good else 0
+respond: {form: tag, think: 6, at_limit: close}
+on_invalid: {then: forfeit, pay: -1}
+"""
 Values = dict[tuple[str, str], float]
 """By information set and whole state."""
 
@@ -105,6 +119,52 @@ def test_a_centralised_critic_sees_what_is_hidden(compiled, model: str) -> None:
         assert value == pytest.approx(2 if "good" in state else -0.5, abs=0.1)
     assert list(values["own"].values()) == pytest.approx([0.125] * 4, abs=0.1)
     assert explained["centralised"] > explained["own"] + 0.05
+
+
+def test_after_thoughts_it_explains_hidden_luck(compiled, tmp_path: Path) -> None:
+    """All prompts are the same, so that the own view can tell no game from another."""
+    game = compiled(LUCK.replace("SAYS", "choose: word, from: [yes, no]"))
+    explained = {}
+    for view in ("own", "centralised"):
+        given = {"baseline": "critic", "critic__view": view, "games": 24, "group_size": 1}
+        steps = steps_of(game, words_recipe(game, steps=4, **given), tmp_path / view)
+        assert all(step["valid"] == {"speaker": 1} for step in steps)
+        explained[view] = [step["explained_variance"] for step in steps[1:]]
+    assert explained["own"] == pytest.approx([0] * 3, abs=1e-6)
+    assert min(explained["centralised"]) > 0.6
+
+
+def test_of_texts_it_explains_hidden_luck(compiled) -> None:
+    """The same where replies are texts, and where each prompt is another."""
+    game = compiled(LUCK.replace("SAYS", "say: word, max_tokens: 8").replace("respond", "# "))
+    explained = {}
+    for view in ("own", "centralised"):
+        recipe = words_recipe(game, baseline="critic", critic__view=view)
+        policy = policy_of(game, recipe)
+        critic = Critic(recipe, policy)
+        weights = Advantages(recipe, written=True, critic=critic)
+        for step in range(1, 5):
+            weights.weigh(_said(game, policy, seeds=range(24 * step, 24 * step + 24)), {"speaker"})
+        explained[view] = critic.record["explained_variance"]
+    assert explained["own"] < 0.2
+    assert explained["centralised"] > 0.7
+
+
+def _said(game: Game, policy: Policy, seeds: range) -> Batch:
+    """Games in which `fine` was said, after prompts that differ in a word that means nothing."""
+    batch, env = Batch(), game.env(tokenizer=policy.tokenizer)
+    for number, seed in enumerate(seeds):
+        episode = env.reset(seed=seed)
+        asked = Query(query_of(episode.decisions[0], "shared").messages, ("fine",), "shared")
+        prompt = (*policy.encode(asked).prompt, *policy.tokenizer.ids(f"\n{seed % 7}"))
+        point = DecisionPoint(episode.fork(), {"speaker": "fine"})
+        episode.step({"speaker": "fine"})
+        sample = Sample(
+            None, None, "speaker", "speaker", "word", 0, adapter="shared", point=point,
+            written=Generated(tuple(prompt), (1,), (-1.0,), "fine", "stop"),
+        )  # fmt: skip
+        batch.trajectories.append(Trajectory(number, 1, (sample,), episode))
+    return batch
 
 
 def test_generalised_advantages_by_hand() -> None:
