@@ -343,14 +343,17 @@ def check_models(check: RecipeCheck) -> None:
             )  # fmt: skip
 
 
+def writes_all(recipe: Recipe, ir: GameIR) -> bool:
+    """Whether all replies are written, so that no options are scored."""
+    return recipe.replies == "free" or all(step.said is not None for step in ir.steps)
+
+
 def all_written(method: str) -> Conflict:
     """Returns the conflict of a method whose targets are distributions over options, where all
     replies are written; `method` says what is such a distribution."""
     return Conflict(
         ("method", "replies"),
-        lambda recipe, ir: (
-            recipe.replies == "free" or all(step.said is not None for step in ir.steps)
-        ),
+        writes_all,
         f"{method} is a distribution over options, and here all replies are written",
         "write `method: grpo` with `entropy` or `kl`",
     )

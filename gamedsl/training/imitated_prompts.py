@@ -192,12 +192,15 @@ class PlayerOdds:
     """The odds of players at decisions. Where they are not known, a player is asked a few times at
     each distinct prompt, and they are how often it gave each answer."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, must_answer: bool = True) -> None:
+        """must_answer: an illegal answer is an error. Else it does not count, and a player that
+        gave no other has odds of zero."""
+        self._must_answer = must_answer
         self._answers: dict[tuple[int, Query], np.ndarray] = {}
 
     def of(self, player: Player, asked: Sequence[Asked]) -> list[np.ndarray]:
         """Returns probabilities [labels] of each. Raises TrainError for a reply that is no legal
-        answer."""
+        answer, if there must be one."""
         if isinstance(player, DrawingPlayer):
             distinct = {(d.information_set, d.labels): (d, e) for d, _, e in asked}
             found = dict(zip(distinct, player.all_odds(list(distinct.values())), strict=True))
@@ -206,17 +209,21 @@ class PlayerOdds:
             if (id(player), query) not in self._answers:
                 counts = np.zeros(len(decision.legal))
                 for _ in range(ASKED):
-                    counts[_answer(player, decision, episode)] += 1
-                self._answers[id(player), query] = counts / ASKED
+                    number = _answer(player, decision, episode, must=self._must_answer)
+                    if number is not None:
+                        counts[number] += 1
+                self._answers[id(player), query] = counts / max(counts.sum(), 1)
         return [self._answers[id(player), query] for _, query, _ in asked]
 
 
-def _answer(player: Player, decision: Decision, episode: Episode) -> int:
-    """Returns the number of a player's move."""
+def _answer(player: Player, decision: Decision, episode: Episode, *, must: bool) -> int | None:
+    """Returns the number of a player's move; None for no legal one, where none `must` be."""
     reply = player.act(decision, episode)
     name = episode.parse(decision, reply)
     if isinstance(name, str) and name in decision.legal:
         return decision.legal.index(name)
+    if not must:
+        return None
     raise TrainError(
         f"the player to imitate answered {reply!r} at {decision.information_set},"
         " which is no legal answer",

@@ -204,7 +204,6 @@ def _written(learner: Learner, experience: Experience, pulls: Pulls) -> LossOf:
     """Returns what makes the losses of written replies, and of options that were scored beside
     them."""
     recipe, policy = learner.recipe, writer(learner.policy)
-    number = {name: at for at, one in enumerate(models_of(policy)) for name in one.adapters}
     queries = experience.batch.queries
     scored = (one.sample.query for one in experience.advantages)
     asked = [queries[at] for at in dict.fromkeys(scored) if at is not None]
@@ -216,10 +215,8 @@ def _written(learner: Learner, experience: Experience, pulls: Pulls) -> LossOf:
         reference = dict(zip(asked, pulls.options(asked), strict=True))
 
     def loss(part: Experience) -> Loss:
-        tokens = TokenBatch(
-            part.advantages, queries, recipe.temperature, number.__getitem__,
-            length_norm="reply" if recipe.ratio == "sequence" else recipe.length_norm,
-        )  # fmt: skip
+        norm = "reply" if recipe.ratio == "sequence" else recipe.length_norm
+        tokens = _token_batch(learner, part.advantages, queries, norm)
         stale = experience.batch.scores is not None
         return TokenLoss(learner, policy, tokens, pulls, old, reference, stale=stale)
 
@@ -604,6 +601,58 @@ class TokenLoss:
         self._policy.token_log_probs(self._tokens.rows, now)
         share = self._by_reply(now.found_T / now.most_T)
         return floor.of_replies(share, self._gain_T)[self._number_T]
+
+
+class ImitationLoss:
+    """The cross-entropy with replies that are examples, each with a weight w: for the tokens t of
+    written ones, whose mean length is K, and for options that were scored,
+
+        L = -1/(sum of w) [ sum over written replies of w/K sum_t log pi_t
+                            + sum over options of w log pi ]
+
+    A thought and the option after it are one reply, as in `TokenLoss`.
+    """
+
+    def __init__(
+        self, learner: Learner, examples: Sequence[Advantage], queries: Sequence[Query]
+    ) -> None:
+        """The weight of an example is its `amount`. queries: those that the samples number."""
+        self._learner, self._policy = learner, writer(learner.policy)
+        self._tokens = tokens = _token_batch(learner, examples, queries, "step")
+        self.queries: Sequence[Query] = tokens.queries
+        self.total = sum(one.games * one.amount for one in examples)
+        self.record: Record = {"trained": tokens.tokens}
+
+    def backward(self, inner: int) -> float:
+        """Adds the gradient; it is the same function in each optimiser step."""
+        tokens, loss = self._tokens, 0.0
+        if tokens.rows:
+            whole = tokens.replies / self.total
+            pairs = zip(tokens.gains, tokens.shares, strict=True)
+            weights = [whole * gain_T * share_T for gain_T, share_T in pairs]
+            found = self._policy.token_backward(tokens.rows, [-weight_T for weight_T in weights])
+            pairs = zip(weights, found, strict=True)
+            loss -= float(sum((weight_T * log_pi_T).sum() for weight_T, log_pi_T in pairs))
+        if self.queries:
+            loss += backward(self._policy, self.queries, self._options)
+        return loss
+
+    def _options(self, log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:
+        played_L = torch.cat(self._learner.played(log_pi_A))
+        wanted_L = _flat(self._tokens.sums.gains_A).to(played_L)
+        return -(wanted_L * played_L).sum() / self.total
+
+
+def _token_batch(
+    learner: Learner, advantages: Sequence[Advantage], queries: Sequence[Query],
+    length_norm: Literal["step", "reply", "limit"],
+) -> TokenBatch:  # fmt: skip
+    """Returns the rows of tokens of some replies, those of each model with a K of their own."""
+    models = enumerate(models_of(writer(learner.policy)))
+    number = {name: at for at, one in models for name in one.adapters}
+    return TokenBatch(
+        advantages, queries, learner.recipe.temperature, number.__getitem__, length_norm
+    )
 
 
 def _clipped(

@@ -254,7 +254,7 @@ class _Games:
         query = action = None
         if reply.choice is not None:
             action = reply.choice.action
-            query = self._batch.index(reply.choice.query, decision, game.episode)
+            query = self._batch.index(reply.choice.query, decision, game.episode.fork())
         paid = rewards_so_far(game.episode.env.ir, game.episode.paid).get(decision.seat, 0)
         game.given[decision.seat] = reply.answer, Sample(
             query, action, decision.role, decision.seat, decision.step, decision.occurrence,

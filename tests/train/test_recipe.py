@@ -308,12 +308,17 @@ def test_settings_of_a_method_are_documented(monkeypatch) -> None:
     assert "`lazy`: it rests" in rows
 
 
-def test_closed_methods_say_why_words_do_not_fit(compiled) -> None:
+@pytest.mark.usefixtures("lazy")
+def test_closed_methods_say_why_words_do_not_fit(compiled, tmp_path) -> None:
+    because = "it rests on options"
+    closed = LAZY.replace('    doc="', f'    closed_because="{because}",\n    doc="')
+    (tmp_path / "lazy_method.py").write_text(closed, encoding="utf-8")
     problems = Problems()
-    resolve(compiled(SPEAK).ir, parse_overrides(["method=expert"]), problems)
-    because = method_spec("expert").closed_because
+    resolve(compiled(SPEAK).ir, parse_overrides(["method=lazy"]), problems)
     (found,) = [one for one in problems.found if one.message.startswith("`method: ")]
-    assert found.message == f"`method: expert` is not for games in words: {because}"
+    assert found.message == f"`method: lazy` is not for games in words: {because}"
+    found = _problems(compiled(SPEAK), "lazy.naps=4")
+    assert ("GD0704", "4", "leave `lazy.naps` out") in found
 
 
 @pytest.mark.parametrize("method", ["magnet", "project"])

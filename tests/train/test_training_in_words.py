@@ -260,7 +260,6 @@ def test_advantages_are_within_a_group_and_a_question(compiled: Callable[[str], 
     [
         ("method", "magnet"),
         ("prior", "uniform"),
-        ("expert.keep", 0.5),
         ("until.exploitability", 0.1),
     ],
 )

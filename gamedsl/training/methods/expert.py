@@ -12,17 +12,22 @@ rejection sampling and STaR do (Zelikman et al. 2022).
 A teacher is asked at every distinct prompt that the policy came to, and each counts once: with a
 search player this is expert iteration (Anthony et al. 2017), with any other DAgger (Ross et al.
 2011).
+
+In games in words all valid replies of the games that are kept are examples, the tokens of texts and
+thoughts as well as options (`gamedsl.training.losses.ImitationLoss`). A teacher says which option
+to take. So with one the options are learned, each after the thought that the policy wrote, and no
+token is.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from gamedsl.recipe.conflicts import Conflict
+from gamedsl.recipe.conflicts import Conflict, writes_all
 from gamedsl.recipe.methods import MethodSpec
 from gamedsl.recipe.setting import setting
 from gamedsl.storage.shapes import NUMBER
@@ -32,7 +37,9 @@ if TYPE_CHECKING:
     import torch
 
     from gamedsl.players.base import Player
+    from gamedsl.training.advantages import Advantage
     from gamedsl.training.estimators import Experience
+    from gamedsl.training.losses import Loss
     from gamedsl.training.methods.base import Learner, Record
     from gamedsl.training.trajectories import Batch, Sample
 
@@ -63,21 +70,34 @@ class Expert:
         self._teacher = None if teacher is None else Teacher(learner, teacher)
 
     def update(self, experience: Experience) -> Record:
+        from gamedsl.training.losses import descend
+
+        learner, batch, learns = self._learner, experience.batch, experience.learns
+        if self._teacher is not None:
+            loss, total = self._taught(batch, self._teacher.labels(batch, learns))
+        elif learner.written:
+            loss, total = self._repeated(batch, learns)
+        else:
+            loss, total = self._taught(batch, best(batch, self._expert.keep, learns))
+        if loss is None:  # no game did better than another
+            return learner.idle(experience.step) | {"examples": 0.0}
+        record = descend(learner, [loss] * learner.recipe.inner_steps, experience)
+        return record | {"examples": total}
+
+    def _taught(self, batch: Batch, examples_A: Sequence[np.ndarray]) -> tuple[Loss | None, float]:
+        """Returns the loss by how often each option is an example, per query, and the number of
+        examples; None without any."""
         import numpy as np
         import torch
 
-        from gamedsl.training.losses import LabelLoss, descend
+        from gamedsl.training.losses import LabelLoss
 
-        learner, batch, learns = self._learner, experience.batch, experience.learns
-        if self._teacher is None:
-            examples_A = best(batch, self._expert.keep, learns)
-        else:
-            examples_A = self._teacher.labels(batch, learns)
+        learner = self._learner
         pairs = zip(batch.queries, examples_A, strict=True)
         examples = [(query, counts) for query, counts in pairs if counts.any()]
+        if not examples:
+            return None, 0.0
         total = float(sum(counts.sum() for _, counts in examples))
-        if not examples:  # no game did better than another
-            return learner.idle(experience.step) | {"examples": 0.0}
         wanted_L = torch.from_numpy(np.concatenate([counts for _, counts in examples])).float()
 
         def loss(log_pi_A: Sequence[torch.Tensor]) -> torch.Tensor:
@@ -85,9 +105,22 @@ class Expert:
             return -(wanted_L.to(played_L) * played_L).sum() / total
 
         labels = LabelLoss(learner, [query for query, _ in examples], loss)
-        return descend(learner, [labels] * learner.recipe.inner_steps, experience) | {
-            "examples": total
-        }
+        labels.record = {"trained": 0} if learner.written else {}  # tokens, of which none is
+        return labels, total
+
+    def _repeated(self, batch: Batch, learns: Collection[str]) -> tuple[Loss | None, float]:
+        """Returns the loss by the replies of the games that are kept, and their number; None
+        without any."""
+        from gamedsl.training.losses import ImitationLoss
+
+        examples = [
+            one for one in kept(batch, self._expert.keep, learns)
+            if one.amount and one.sample.invalid is None
+        ]  # fmt: skip
+        if not examples:
+            return None, 0.0
+        loss = ImitationLoss(self._learner, examples, batch.queries)
+        return loss, loss.total
 
     def state(self) -> dict[str, Any]:
         return {}
@@ -96,11 +129,31 @@ class Expert:
 
 
 class _Played(NamedTuple):
-    """The decisions of a seat in `games` equal games, and its reward."""
+    """The decisions of a seat in `games` equal games, by the number of their trajectory, and its
+    reward."""
 
+    trajectory: int
     games: int
     reward: Fraction
     samples: tuple[Sample, ...]
+
+
+def kept(batch: Batch, keep: float, learns: Collection[str]) -> Iterator[Advantage]:
+    """Yields the replies of the roles that learn, each with the share of its games that is
+    kept."""
+    from gamedsl.training.advantages import Advantage
+
+    cells: dict[tuple[int, int, str], list[_Played]] = defaultdict(list)
+    for number, one in enumerate(batch.trajectories):
+        for seat, reward in one.episode.earnings.items():
+            mine = tuple(s for s in one.samples if s.seat == seat and s.role in learns)
+            if mine and reward is not None:
+                cell = (one.group, mine[0].deal, mine[0].role)
+                cells[cell].append(_Played(number, one.games, Fraction(reward), mine))
+    for played in cells.values():
+        for seat_games, share in zip(played, _shares(played, keep), strict=True):
+            for sample in seat_games.samples:
+                yield Advantage(seat_games.trajectory, sample, seat_games.games, share)
 
 
 def best(batch: Batch, keep: float, learns: Collection[str]) -> list[np.ndarray]:
@@ -108,19 +161,10 @@ def best(batch: Batch, keep: float, learns: Collection[str]) -> list[np.ndarray]
     where a role does not learn."""
     import numpy as np
 
-    cells: dict[tuple[int, int, str], list[_Played]] = defaultdict(list)
-    for one in batch.trajectories:
-        for seat, reward in one.episode.earnings.items():
-            mine = tuple(s for s in one.samples if s.seat == seat and s.role in learns)
-            if mine and reward is not None:
-                cell = (one.group, mine[0].deal, mine[0].role)
-                cells[cell].append(_Played(one.games, Fraction(reward), mine))
     counts = [np.zeros(len(query.labels)) for query in batch.queries]
-    for played in cells.values():
-        for seat_games, share in zip(played, _shares(played, keep), strict=True):
-            for sample in seat_games.samples:
-                query, action = sample.scored
-                counts[query][action] += seat_games.games * share
+    for one in kept(batch, keep, learns):
+        query, action = one.sample.scored
+        counts[query][action] += one.games * one.amount
     return counts
 
 
@@ -147,14 +191,15 @@ class Teacher:
 
     def labels(self, batch: Batch, learns: Collection[str]) -> list[np.ndarray]:
         """Returns per query of a batch the teacher's odds [labels]; zero where the role does not
-        learn."""
+        learn, or the teacher has no valid answer."""
         import numpy as np
 
         from gamedsl.players.base import DrawingPlayer
         from gamedsl.training.imitated_prompts import PlayerOdds
         from gamedsl.training.rollout import generator
 
-        player, odds = self._player, PlayerOdds()
+        # in words a teacher may answer in writing, and now and then its reply is not valid
+        player, odds = self._player, PlayerOdds(must_answer=not self._learner.written)
         if not isinstance(player, DrawingPlayer):
             rng = generator(self._learner.recipe.seed, batch.step, "teacher")
             player = self._open(int(rng.integers(2**31)))
@@ -191,9 +236,8 @@ METHOD = MethodSpec(
     settings={"expert": ExpertSettings},
     reads=("max_grad_norm", "max_change"),
     defaults={"inner_steps": 4},
-    closed_because="its examples are counts of the options that were chosen",
     conflicts=(
-        *map(_unused, ("kl", "entropy", "entropy_floor")),
+        *map(_unused, ("kl", "entropy", "entropy_floor", "overlong.penalty")),
         Conflict(
             ("method", "estimator"), lambda recipe, _: recipe.estimator == "tree",
             "`expert` imitates games that were played, and exact action values are no games",
@@ -205,6 +249,14 @@ METHOD = MethodSpec(
             "with a teacher every decision is labelled, and no games are chosen",
             "leave `expert.keep` or `expert.teacher` out",
             unusual=("expert.keep",),
+        ),
+        Conflict(
+            ("expert.teacher", "replies"),
+            lambda recipe, ir: recipe.of(ExpertSettings).teacher is not None
+            and writes_all(recipe, ir),
+            "a teacher says which option it would take, and here all replies are written",
+            "leave `expert.teacher` out, or imitate what it writes: `warm_up.expert` with"
+            " `warm_up.rounds`",
         ),
     ),
     records={"examples": (NUMBER, "decisions that were imitated")},
