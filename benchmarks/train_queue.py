@@ -46,13 +46,14 @@ from gamedsl.evaluate.intervals import share
 from gamedsl.ir.rows import holds_out
 from gamedsl.recipe.methods import table
 from gamedsl.recipe.resolve import flat_settings, parse_overrides, resolve
+from gamedsl.training.monitors.extinction import inside
 
 HERE = Path(__file__).parent
 EXPERTS = "experts.py"
 LIST, RUNS, RESULTS = HERE / "methods.yaml", Path("runs/queue"), HERE / "results" / "methods"
 KEPT = (
-    "step", "exploitability", "exploitability_interval", "reward", "entropy", "lines", "valid",
-    "explained_variance", "lag", "ess", "seconds",
+    "step", "exploitability", "exploitability_interval", "reward", "entropy", "in_range", "lines",
+    "replies", "valid", "explained_variance", "lag", "ess", "seconds",
 )  # fmt: skip
 SEED = 1
 """Of the games that are held out."""
@@ -263,7 +264,10 @@ def summary(run: Run, cpu_seconds: float | None) -> Result:
         "cpu_seconds": cpu_seconds,
         "seconds": round(sum(record["seconds"] for record in steps), 1),
         "start": records[0],
-        "steps": [lean(step, number in kept) for number, step in enumerate(steps)],
+        "steps": [
+            lean(step, number in kept, records[0].get("ranges"))
+            for number, step in enumerate(steps)
+        ],
         **({"mapping": rough(last["mapping"])} if "mapping" in last else {}),
         "end": records[-1] if records[-1]["event"] == "end" else None,
         **({"held_out": held_out(run)} if run.entry.held_out else {}),
@@ -361,13 +365,22 @@ def written(result: Result) -> str:
     return "{\n" + ",\n".join(f"{line(key)}: {text}" for key, text in texts.items()) + "\n}\n"
 
 
-def lean(step: Result, whole: bool) -> Result:
-    """A step's record without what only screens need; the probabilities of its policy where
-    `whole`."""
+def lean(step: Result, whole: bool, ranges: Result | None = None) -> Result:
+    """A step's record without what only screens need; Wilson's intervals of its shares of valid
+    replies; and where `whole`, the probabilities of its policy, and whether each decision is within
+    the ranges of equilibria, as far as these are known."""
     kept = {key: rough(step[key]) for key in KEPT if key in step}
+    if "replies" in step:
+        kept["valid_interval"] = {}
+        for role, replies in step["replies"].items():
+            found = share(step["valid"][role] * replies, replies)
+            if found is not None:
+                kept["valid_interval"][role] = rough([found.low, found.high])
     if whole and "policy" in step:
-        policy = step["policy"].items()
-        kept["policy"] = {key: {"probs": rough(place["probs"])} for key, place in policy}
+        policy = step["policy"]
+        kept["policy"] = {key: {"probs": rough(place["probs"])} for key, place in policy.items()}
+        for key, fits in inside(ranges, policy).items() if ranges else ():
+            kept["policy"][key]["in_range"] = fits
     return kept
 
 

@@ -285,17 +285,19 @@ def opponent_games(batch: Batch) -> dict[str, dict[str, int]]:
 
 
 def reply_metrics(batch: Batch) -> dict[str, Any]:
-    """Returns the metrics of a step's written replies: the share of each role that was valid, their
-    mean lengths in tokens, the reasons why others were refused, and the share of games that came to
+    """Returns the metrics of a step's replies: how many each role gave, the share that was valid,
+    the mean lengths of written ones in tokens, the reasons why others were refused, and the share of games that came to
     an end of their own."""
     samples = [sample for one in batch.played for sample in one.samples]
     ir = batch.played[0].episode.env.ir
+    replies: dict[str, int] = {}
     valid: dict[str, float] = {}
     length: dict[str, float] = {}
     for role in (*ir.roles, *ir.referees):
         own = [one for one in samples if one.role == role.name]
         written = [len(one.written.reply_ids) for one in own if one.written is not None]
         if own:
+            replies[role.name] = len(own)
             valid[role.name] = sum(one.invalid is None for one in own) / len(own)
         if written:
             length[role.name] = sum(written) / len(written)
@@ -305,6 +307,7 @@ def reply_metrics(batch: Batch) -> dict[str, Any]:
             reasons[mistake.failure.reason] += 1
     ended = sum(not one.episode.failures for one in batch.played)
     return {
+        "replies": replies,
         "valid": valid,
         "reply_tokens": length,
         "invalid": dict(reasons),

@@ -167,6 +167,36 @@ def test_shares_have_wilson_intervals(tmp_path: Path, monkeypatch: pytest.Monkey
     assert found == {"ann": pytest.approx([0.6097, 1], abs=1e-4)}
 
 
+def test_shares_of_a_step_have_wilson_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of 16 of 16 replies, and 31 of 33. A record of an earlier version has no counts, and no
+    interval."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    lean = importlib.import_module("train_queue").lean
+    step = {"step": 1, "valid": {"pro": 1.0, "con": 31 / 33}, "loss": 2.0}
+    assert lean(step, whole=True) == {"step": 1, "valid": {"pro": 1.0, "con": 0.939394}}
+    found = lean(step | {"replies": {"pro": 16, "con": 33}}, whole=True)
+    assert found["replies"] == {"pro": 16, "con": 33}
+    assert found["valid_interval"]["pro"] == pytest.approx([0.80639, 1], abs=1e-5)
+    assert found["valid_interval"]["con"] == pytest.approx([0.80393, 0.98322], abs=1e-5)
+
+
+def test_kept_policies_say_what_is_in_range(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A decision without a range says nothing, and a policy that is not kept neither."""
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    lean = importlib.import_module("train_queue").lean
+    here, there = {"x": 0.32, "y": 0.68}, {"x": 0.5, "y": 0.5}
+    policy = {key: {"role": "r", "probs": p} for key, p in (("a", here), ("b", there))}
+    policy["c"] = policy["b"]
+    ranges = {"of": {"a": {"x": [[0, 0.3]], "y": [[0.7, 1]]}, "b": {"x": [[0, 0]], "y": [[1, 1]]}}}
+    step = {"step": 1, "policy": policy, "in_range": {"inside": 1, "of": 2}}
+    found = lean(step, True, ranges)
+    assert found["in_range"] == {"inside": 1, "of": 2}
+    assert [one.get("in_range") for one in found["policy"].values()] == [True, False, None]
+    assert found["policy"]["a"]["probs"] == here
+    assert lean(step, False, ranges) == {"step": 1, "in_range": {"inside": 1, "of": 2}}
+    assert lean(step, True)["policy"]["a"] == {"probs": here}
+
+
 def judged(folder: Path, at_most: float, *flags: str) -> tuple[int, str]:
     """The exit code of `methods.py` with one claim, and what it prints."""
     claim = {"measure": "exploitability", "over": "all", "at_most": at_most}
