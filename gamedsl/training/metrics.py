@@ -285,9 +285,9 @@ def opponent_games(batch: Batch) -> dict[str, dict[str, int]]:
 
 
 def reply_metrics(batch: Batch) -> dict[str, Any]:
-    """Returns the metrics of a step's replies: how many each role gave, the share that was valid,
-    the mean lengths of written ones in tokens, the reasons why others were refused, and the share
-    of games that came to an end of their own."""
+    """Returns the metrics of a step's replies: how many each role gave, the share of these that was
+    valid, the mean lengths of written ones in tokens, the reasons why others were refused, and the
+    share of games that came to an end of their own."""
     samples = [sample for one in batch.played for sample in one.samples]
     ir = batch.played[0].episode.env.ir
     replies: dict[str, int] = {}
