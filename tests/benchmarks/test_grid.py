@@ -53,7 +53,7 @@ def test_what_the_page_says_of_momentum_and_entropy(grid: ModuleType) -> None:
         for one in controls.settings(method):
             worst[method["row"], str(one.get("betas"))].append(found[grid.key(one, 0)]["worst"])
     for (row, betas), values in worst.items():
-        if "entropy" in row and betas == "[0.9, 0.999]" or row.startswith("plain"):
+        if ("entropy" in row and betas == "[0.9, 0.999]") or row.startswith("plain"):
             assert min(values) > grid.NEAR, row
         if "magnet" in row:
             assert min(values) < grid.NEAR, row
