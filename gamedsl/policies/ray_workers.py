@@ -12,6 +12,10 @@ number format.
 
 Requests carry their seeds, so a reply is the same whoever writes it. What a lost worker owed is
 asked of another one, and no game is lost or counted twice.
+
+A worker has one session at a time, and the weights of an adapter once. So threads that ask for
+replies take turns: the games that are played ahead, and what measures the policy meanwhile. A turn
+lasts as long as a session, or as a call that scores.
 """
 
 from __future__ import annotations
@@ -20,6 +24,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
@@ -38,6 +43,7 @@ from gamedsl.policies.generation import (
 )
 from gamedsl.policies.handed_on import WritingHandedOn, bare
 from gamedsl.policies.placement import Placement
+from gamedsl.policies.turns import Turns
 
 if TYPE_CHECKING:
     import torch
@@ -140,17 +146,24 @@ class Writer:
         """Those that the session began with."""
         self._session: Session | None = None
         self._of = -1
+        self._closed: set[int] = set()
+        """The sessions that made room for others, or for other weights."""
         self._numbers: list[int] = []
 
     def write(
         self, session: int, adapters: Mapping[str, SentAdapter],
         requests: Sequence[tuple[int, Request]],
     ) -> Written:  # fmt: skip
-        """Takes requests, by number, and writes until a reply has ended, `STEPS` steps at most."""
+        """Takes requests, by number, and writes until a reply has ended, `STEPS` steps at most.
+        Raises ModelError where another session, or other weights, have closed this one: what it
+        owes is lost then, and an empty result would have it asked for again for ever."""
+        if session in self._closed:
+            raise _closed_by_another()
         probes = self._take(adapters)
+        if session in self._closed:
+            raise _closed_by_another()
         if session != self._of or self._session is None:
-            if self._session is not None:
-                self._session.close()
+            self._close()
             self._session, self._of, self._numbers = self._policy.session(), session, []
             self._written_by = dict(self._digests)
         if requests:
@@ -174,14 +187,29 @@ class Writer:
         new = {n: one for n, one in adapters.items() if self._digests.get(n) != one.digest}
         if not new:
             return {}
+        self._close()
         for name, one in new.items():
             if one.like is not None and name not in self._digests:
                 self._policy.add_guest(name, one.like)
             self._policy.load_adapter_state(name, one.weights())
             self._digests[name] = digest_of(self._policy.adapter_state(name))
         self._policy.forget()
-        self._of = -1
         return probe(self._policy, new)
+
+    def _close(self) -> None:
+        """Ends the session that is there, if one is."""
+        if self._session is not None:
+            self._session.close()
+            self._closed.add(self._of)
+        self._session, self._of = None, -1
+
+
+def _closed_by_another() -> ModelError:
+    return ModelError(
+        "a worker closed a session that still owed replies, since another one or other weights came"
+        " between",
+        "end a session before the next one begins in the same thread",
+    )
 
 
 def digest_of(state: _State) -> str:
@@ -231,6 +259,7 @@ class RayPolicy(WritingHandedOn):
         self._current: dict[str, int] = {}
         """How often the weights were written to that workers were sent, by adapter."""
         self._sent = Sent({}, {})
+        self._turns = Turns()
 
     def add_guest(self, name: str, like: str) -> None:
         super().add_guest(name, like)
@@ -243,6 +272,12 @@ class RayPolicy(WritingHandedOn):
         served(self.session(), requests, then)
 
     def session(self) -> Session:
+        """Begins to take requests by the policy as it is now, once no other thread has a session
+        under way."""
+        return _Session(self.workers, self._turns, self._newest)
+
+    def _newest(self) -> Sent:
+        """Returns the adapters as they are now, and has workers take those that changed."""
         now = {
             name: sum(tensor._version for tensor in self.own.parameters(name))
             for name in (*self.own.adapters, *self._guests)
@@ -252,15 +287,16 @@ class RayPolicy(WritingHandedOn):
             weights = {name: self.own.adapter_state(name) for name in changed}
             self._send(weights, probe(self.own, changed))
             self._current = now
-        return _Session(self.workers, self._sent)
+        return self._sent
 
     def at(self, weights: Mapping[str, _State], probes: Probes) -> Writing:
         """Returns the policy by other adapters than it has here: workers write and score by them,
-        and nothing here does. It is asked until the next one is, and not beside this policy.
-        probes: what `probe` says of these adapters."""
-        self._current = {}
-        self._send(weights, probes)
-        return _Remote(self.own, self.workers, self._sent)
+        and nothing here does. It is asked until the next one is. Another thread may ask this policy
+        meanwhile: they take turns. probes: what `probe` says of these adapters."""
+        with self._turns:
+            self._current = {}
+            self._send(weights, probes)
+            return _Remote(self.own, self.workers, self._turns, self._sent)
 
     def _send(self, weights: Mapping[str, _State], probes: Probes) -> None:
         """Has workers take adapters before they next write or score."""
@@ -274,9 +310,9 @@ class RayPolicy(WritingHandedOn):
 class _Remote(WritingHandedOn):
     """A policy that workers write and score for, by adapters that they were sent."""
 
-    def __init__(self, own: Policy, workers: Workers, sent: Sent) -> None:
+    def __init__(self, own: Policy, workers: Workers, turns: Turns, sent: Sent) -> None:
         super().__init__(own)
-        self._workers, self._sent = workers, sent
+        self._workers, self._turns, self._sent = workers, turns, sent
 
     def generate(self, requests: Sequence[Request]) -> list[Generated]:
         return all_served(self.serve, requests)
@@ -285,13 +321,17 @@ class _Remote(WritingHandedOn):
         served(self.session(), requests, then)
 
     def session(self) -> Session:
-        return _Session(self._workers, self._sent)
+        return _Session(self._workers, self._turns, lambda: self._sent)
 
     def log_probs(self, queries: Sequence[Query]) -> list[torch.Tensor]:
         """Has each worker score a part. What a lost worker had is scored again. Raises ModelError
         where workers keep ending."""
         if not queries:
             return []
+        with self._turns:
+            return self._shared_out(queries)
+
+    def _shared_out(self, queries: Sequence[Query]) -> list[torch.Tensor]:
         many = min(len(self._workers.started()), len(queries))
         bounds = [len(queries) * at // many for at in range(many + 1)]
         parts = {
@@ -324,10 +364,15 @@ def _first(tokenizers: Any) -> Any:
 
 
 class _Session:
-    """A session of which workers write."""
+    """A session of which workers write. Other threads wait for their turn until it is closed."""
 
-    def __init__(self, workers: Workers, sent: Sent) -> None:
-        self._workers, self._sent = workers, sent
+    def __init__(self, workers: Workers, turns: Turns, newest: Callable[[], Sent]) -> None:
+        """newest: returns what workers were sent, once it is this session's turn."""
+        self._workers = workers
+        with ExitStack() as turn:
+            turn.enter_context(turns)
+            self._sent = newest()
+            self._turn = turn.pop_all()
         self._number = next(_SESSIONS)
         self._placement = Placement()
         self._open: dict[int, tuple[Request, int]] = {}
@@ -375,8 +420,9 @@ class _Session:
         return sorted(ended, key=lambda pair: pair[0])
 
     def close(self) -> None:
-        """Forgets what is under way; workers drop it with the next session."""
+        """Forgets what is under way, and ends the turn; workers drop it with the next session."""
         self._open, self._asked = {}, {}
+        self._turn.close()
 
     def _owing(self) -> set[int]:
         """Returns the workers that owe a reply."""
