@@ -60,6 +60,16 @@ class InFolder:
         return self.function(*given)
 
 
+def _losses(ray: Any) -> tuple[type[Exception], ...]:
+    """Returns the errors of Ray that say that a process ended, or that its machine did and a result
+    with it: a large one stays in the memory of the machine that made it until it is taken."""
+    errors = ray.exceptions
+    return (
+        errors.RayActorError, errors.ObjectLostError, errors.NodeDiedError,
+        errors.WorkerCrashedError, errors.OutOfMemoryError,
+    )  # fmt: skip
+
+
 class _Asked(NamedTuple):
     """A call of a worker: Ray's reference to its result, and how often the worker had been started
     when it was asked."""
@@ -183,11 +193,16 @@ class Workers:
         return list(ready)
 
     def _result(self, worker: int, asked: _Asked) -> Any:
-        """Returns what a worker gave back; None where it ended. Another one then starts, if none
-        has since."""
+        """Returns what a worker gave back; None where it ended, or its machine did with the result.
+        Another one then starts, if none has since."""
         try:
             return self._ray.get(asked.reference)
-        except self._ray.exceptions.RayActorError as error:
+        except self._ray.exceptions.RayTaskError as error:  # first: it may be of its cause's type
+            cause = error.cause
+            if isinstance(cause, UserError):
+                raise ModelError(cause.fact, cause.fix) from error
+            raise ModelError(f"worker {worker} failed: {cause!r}", "see Ray's log of it") from error
+        except _losses(self._ray) as error:
             if self.closed:
                 raise ModelError("workers were closed", "start the run again") from error
             if getattr(error, "actor_init_failed", False):  # any other would fail in the same way
@@ -196,14 +211,11 @@ class Workers:
                     f"a worker cannot start: {reason}", "see Ray's log of it"
                 ) from error
             if asked.birth == self.births[worker]:
+                with suppress(Exception):  # it may be gone; else it would keep its room
+                    self._ray.kill(self._actors[worker])
                 self._make(worker)
                 self.lost += 1
             return None
-        except self._ray.exceptions.RayTaskError as error:
-            cause = error.cause
-            if isinstance(cause, UserError):
-                raise ModelError(cause.fact, cause.fix) from error
-            raise ModelError(f"worker {worker} failed: {cause!r}", "see Ray's log of it") from error
 
     def close(self) -> None:
         """Ends the workers; what was asked of them fails."""
@@ -243,7 +255,9 @@ class _Shared:
 
             try:
                 return ray.get(getattr(self._actor, name).remote(*given))
-            except ray.exceptions.RayActorError as error:
+            except ray.exceptions.RayTaskError:
+                raise
+            except _losses(ray) as error:
                 raise ModelError(
                     "a process ended that held what workers share", "start again"
                 ) from error

@@ -15,11 +15,14 @@ from gamedsl.compiler import compile_game
 from gamedsl.diagnostics import CompileError
 from gamedsl.errors import UserError
 from gamedsl.ir.evaluate import EvaluationError
+from gamedsl.policies import cluster
 from gamedsl.policies.budget import BudgetSpent, Interrupted
-from gamedsl.policies.cluster import LOSSES, InFolder, WorkQueue
+from gamedsl.policies.cluster import LOSSES, InFolder, Workers, WorkQueue
 from gamedsl.policies.errors import ModelError
 from gamedsl.runs.errors import FileDamaged
 from gamedsl.training.errors import TrainError
+from tests.policies import local_ray
+from tests.policies.local_ray import LocalRay
 from tests.train.local_workers import LocalWorkers
 from tests.writing import write
 
@@ -80,6 +83,45 @@ def test_machine_lost_with_many_workers_loses_nothing() -> None:
 def test_work_that_ends_every_worker_ends_the_run() -> None:
     queue = WorkQueue[int](_Machine(2 * LOSSES, LOSSES + 1), "twice", {0: (0,)})
     with pytest.raises(ModelError, match="over the same work"):
+        queue.result(0)
+
+
+def _workers(monkeypatch: pytest.MonkeyPatch, ray: LocalRay, **given: Any) -> Workers:
+    monkeypatch.setattr(cluster, "connected", lambda address: ray)
+    return Workers(lambda: None, _Doubling, address=None, **{"count": None, **given})
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        local_ray.RayActorError("the actor died"),
+        local_ray.ObjectLostError("all copies are lost"),
+        local_ray.OwnerDiedError("its owner died"),
+        local_ray.NodeDiedError("the node died"),
+        local_ray.WorkerCrashedError("the worker died"),
+        local_ray.OutOfMemoryError("the node was low on memory"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_work_is_done_again_where_its_result_is_lost(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A machine is lost with a large result of a call that had ended."""
+    ray = LocalRay({"CPU": 3}, {4: error})  # after two starts and one result
+    workers = _workers(monkeypatch, ray)
+    queue = WorkQueue[int](workers, "twice", {number: (number,) for number in range(6)})
+    assert [queue.result(number) for number in range(6)] == [0, 2, 4, 6, 8, 10]
+    assert workers.lost == 1
+    assert sorted(workers.births) == [1, 2]
+    assert len(ray.killed) == 1
+
+
+def test_what_a_worker_raises_itself_is_no_lost_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another worker would raise the same."""
+    error = local_ray.LostInTask(local_ray.ObjectLostError("all copies are lost"))
+    workers = _workers(monkeypatch, LocalRay({"CPU": 3}, {3: error}))
+    queue = WorkQueue[int](workers, "twice", {0: (0,)})
+    with pytest.raises(ModelError, match="failed: ObjectLostError"):
         queue.result(0)
 
 
