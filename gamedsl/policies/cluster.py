@@ -70,6 +70,10 @@ def _losses(ray: Any) -> tuple[type[Exception], ...]:
     )  # fmt: skip
 
 
+class _Keeper:
+    """An actor that does nothing."""
+
+
 class _Asked(NamedTuple):
     """A call of a worker: Ray's reference to its result, and how often the worker had been started
     when it was asked."""
@@ -84,17 +88,24 @@ class Workers:
 
     def __init__(
         self, opening: Callable[[], Any], kind: type, *, address: str | None, count: int | None,
-        gpus: bool = True,
+        gpus: bool = True, uses_gpu: bool = False,
     ) -> None:  # fmt: skip
         """opening: opens in a worker's process what its `kind` is made of. address: of a cluster
         that is there, `ray://HOST:PORT`; None starts one here. count: of workers; None is one for
         each GPU of the cluster, or for each processor core but one. gpus: whether each has a GPU,
-        where there are any. Raises ModelError."""
+        where there are any. uses_gpu: whether this process computes on a GPU too, of which Ray
+        knows nothing: one GPU is then left to it, unless it is the only one, or `count` says
+        otherwise. Raises ModelError."""
         self._ray = ray = connected(address)
         resources: dict[str, float] = ray.cluster_resources()
         devices, cores = int(resources.get("GPU", 0)) if gpus else 0, int(resources.get("CPU", 1))
-        self.count = count or devices or max(1, cores - 1)
+        own = not devices or uses_gpu  # what is left to this process: a core, or a GPU
+        self.count = count or max(1, (devices or cores) - own)
         self._require_room(devices or cores, "GPU" if devices else "processor core")
+        self._shared: list[Any] = []
+        """Actors that others call too, and the one that keeps a GPU free."""
+        if devices > self.count and uses_gpu and address is None:
+            self._keep_gpu_free()
         actor = ray.remote(num_cpus=1, num_gpus=1 if devices else 0)(kind)
         here = InFolder.this(opening)
         self._made: Callable[[], Any] = lambda: actor.remote(here)
@@ -107,8 +118,6 @@ class Workers:
         """What says that a worker has started, by worker, where that is not known yet."""
         for worker in range(self.count):
             self._make(worker)
-        self._shared: list[Any] = []
-        """Actors that others call too."""
         self.lost, self.closed = 0, False
         """Workers that ended, and were started again."""
 
@@ -119,6 +128,22 @@ class Workers:
                 f"{self.count} workers need a {unit} each, and the cluster has {room}",
                 f"ask for {room}, or for as many as it has room for: leave `workers` out",
             )
+
+    def _keep_gpu_free(self) -> None:
+        """Has an actor that does nothing take the first GPU of this machine, if it has one that is
+        free: Ray would give it to a worker, and this process computes on it."""
+        here = self._ray.get_runtime_context().get_node_id()
+        there = (one for one in self._ray.nodes() if one["NodeID"] == here)
+        if not any(one["Resources"].get("GPU") for one in there):
+            return
+        strategy = self._ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
+        options = {"num_cpus": 0, "num_gpus": 1, "scheduling_strategy": strategy(here, soft=False)}
+        keeper = self._ray.remote(**options)(_Keeper).remote()
+        ready = keeper.__ray_ready__.remote()
+        if self._ray.wait([ready], num_returns=1, timeout=LONGEST_WAIT)[0]:
+            self._shared.append(keeper)
+        else:  # others have them all, and it is to take none later
+            self._ray.kill(keeper)
 
     def _make(self, worker: int) -> None:
         """Starts a worker, or another one in its place: calls of an actor that Ray restarts would

@@ -507,7 +507,8 @@ class Recipe:
     )  # fmt: skip
     workers: int | None = setting(
         "auto",
-        "workers of the cluster; `auto`: one for each GPU, or for each processor core but one",
+        "workers of the cluster; `auto`: one for each GPU but the trainer's, or for each processor"
+        " core but one, and at least one",
         low=1, high=4096, absent="auto",
         read_if=ReadIf("cluster", lambda value: value != "local", "`cluster: ray`"),
     )  # fmt: skip

@@ -157,7 +157,10 @@ def _with_workers(
         )
     notify("starting workers")
     address = None if recipe.cluster == "ray" else recipe.cluster
-    workers = Workers(Opening(models, options), Writer, address=address, count=recipe.workers)
+    workers = Workers(
+        Opening(models, options), Writer, address=address, count=recipe.workers,
+        uses_gpu=any(one.is_cuda for one in policy.parameters()),
+    )  # fmt: skip
     written_there: Writing = RayPolicy(policy, workers)
     return written_there
 

@@ -64,6 +64,19 @@ class LocalRay:
         """The options of each actor that was made."""
         self.killed: list[Any] = []
 
+    util = SimpleNamespace(
+        scheduling_strategies=SimpleNamespace(
+            NodeAffinitySchedulingStrategy=lambda node, soft: node
+        )
+    )
+
+    def get_runtime_context(self) -> Any:
+        return SimpleNamespace(get_node_id=lambda: "here")
+
+    def nodes(self) -> list[dict[str, Any]]:
+        """The trainer's machine has all."""
+        return [{"NodeID": "here", "Resources": self._resources}]
+
     def cluster_resources(self) -> dict[str, float]:
         return self._resources
 

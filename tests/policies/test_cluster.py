@@ -88,7 +88,7 @@ def test_work_that_ends_every_worker_ends_the_run() -> None:
 
 def _workers(monkeypatch: pytest.MonkeyPatch, ray: LocalRay, **given: Any) -> Workers:
     monkeypatch.setattr(cluster, "connected", lambda address: ray)
-    return Workers(lambda: None, _Doubling, address=None, **{"count": None, **given})
+    return Workers(lambda: None, _Doubling, **{"address": None, "count": None, **given})
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,37 @@ def test_work_is_done_again_where_its_result_is_lost(
     assert workers.lost == 1
     assert sorted(workers.births) == [1, 2]
     assert len(ray.killed) == 1
+
+
+@pytest.mark.parametrize(
+    ("resources", "given", "count", "kept"),
+    [
+        ({"CPU": 4}, {}, 3, 0),
+        ({"CPU": 1}, {}, 1, 0),
+        ({"CPU": 4}, {"uses_gpu": True}, 3, 0),
+        ({"CPU": 16, "GPU": 8}, {}, 8, 0),
+        ({"CPU": 16, "GPU": 8}, {"uses_gpu": True}, 7, 1),
+        ({"CPU": 16, "GPU": 8}, {"uses_gpu": True, "address": "ray://head:10001"}, 7, 0),
+        ({"CPU": 16, "GPU": 8}, {"uses_gpu": True, "count": 3}, 3, 1),
+        ({"CPU": 16, "GPU": 8}, {"uses_gpu": True, "count": 8}, 8, 0),
+        ({"CPU": 16, "GPU": 1}, {"uses_gpu": True}, 1, 0),
+        ({"CPU": 16, "GPU": 8}, {"uses_gpu": True, "gpus": False}, 15, 0),
+    ],
+)
+def test_a_gpu_is_left_to_the_trainer(
+    resources: dict[str, float], given: dict[str, Any], count: int, kept: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    """As a core is, where there are no GPUs. `kept`: GPUs that Ray gives to no worker."""
+    ray = LocalRay(resources)
+    workers = _workers(monkeypatch, ray, **given)
+    assert workers.count == count
+    keepers = [one for one in ray.made if "scheduling_strategy" in one]
+    assert len(ray.made) - len(keepers) == count
+    assert len(keepers) == kept
+    assert ray.made[:kept] == keepers  # before a worker can have the GPU
+    workers.close()
+    assert len(ray.killed) == count + kept
 
 
 def test_what_a_worker_raises_itself_is_no_lost_work(monkeypatch: pytest.MonkeyPatch) -> None:
