@@ -33,3 +33,13 @@ def test_named_functions_exist(file: str, name: str) -> None:
 def test_paths_of_values_are_short() -> None:
     lists = re.findall(r"becomes a \w+:\n\n((?:\d\. .*\n(?:   .*\n)*)+)", PAGE)
     assert [len(re.findall(r"^\d\.", one, re.M)) for one in lists] == [4, 4]
+
+
+def test_page_tells_the_time_of_slow_tests() -> None:
+    """`.ci/run` counts in seconds."""
+    script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+    found = re.search(r"SECONDS < (\d+) \? (\d+) - SECONDS : (\d+)\)", script)
+    assert found is not None
+    late, end, least = (int(number) // 60 for number in found.groups())
+    told = f"begins no slow test after {end} minutes, or {least} minutes after the first where"
+    assert f"{told} that came after {late}," in " ".join(PAGE.split())
