@@ -355,10 +355,12 @@ def shares(games: Path) -> dict[str, list[float]]:
 
 
 def written(result: Result) -> str:
-    """A result as JSON: a line for each of its keys, and one for each step."""
+    """A result as JSON: a line for each of its keys, and one for each step. Paths of files of the
+    repository are as seen from its root."""
+    root = json.dumps(f"{HERE.parent}/", ensure_ascii=False)[1:-1]
 
     def line(value: Any) -> str:
-        return json.dumps(value, ensure_ascii=False)
+        return json.dumps(value, ensure_ascii=False).replace(root, "")
 
     steps = ",\n".join(line(step) for step in result["steps"])
     texts = {key: line(value) for key, value in result.items()} | {"steps": f"[\n{steps}\n]"}

@@ -197,6 +197,15 @@ def test_kept_policies_say_what_is_in_range(monkeypatch: pytest.MonkeyPatch) -> 
     assert lean(step, True)["policy"]["a"] == {"probs": here}
 
 
+def test_results_name_files_from_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    written = importlib.import_module("train_queue").written
+    inside, outside = f"file:{BENCHMARKS.parent}/games/data/a.jsonl", "file:/elsewhere/b.jsonl"
+    told = written({"recipe": {"warm_up": {"expert": inside}}, "also": outside, "steps": []})
+    assert json.loads(told)["recipe"]["warm_up"]["expert"] == "file:games/data/a.jsonl"
+    assert json.loads(told)["also"] == outside
+
+
 def judged(folder: Path, at_most: float, *flags: str) -> tuple[int, str]:
     """The exit code of `methods.py` with one claim, and what it prints."""
     claim = {"measure": "exploitability", "over": "all", "at_most": at_most}
