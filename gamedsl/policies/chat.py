@@ -2,7 +2,8 @@
 
 Always true: a label's ids are those of its text where it continues the prompt; `Encoded` is the
 same for the same messages and labels, whatever was asked before; what a message or a label spells
-never becomes a special token (see `Specials`).
+never becomes a special token (see `Specials`); thoughts stand between the tags of games in texts,
+and between the model's own tags in ids (`HFTokenizer.tags`).
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from gamedsl.call_syntax import CALL_TAG, CallSyntax, syntax_of
 from gamedsl.policies.base import Encoded, Message, Query
 from gamedsl.policies.generation import Ids, Turn
 from gamedsl.policies.text_counts import fingerprint_of
-from gamedsl.policies.thoughts import PromptEnd, prompt_end
-from gamedsl.thought_syntax import CLOSE, OPEN
+from gamedsl.policies.thoughts import PromptEnd, prompt_end, tags_of
+from gamedsl.thought_syntax import Tags
 
 _CACHED = 65_536  # encoded decisions kept
 _SLOT = "\U000f0002"  # private use: stands in a template for a reply that is given as ids
@@ -52,7 +53,8 @@ class HFTokenizer:
         self._tokenizer = self.wrapped = tokenizer
         self.fingerprint = fingerprint_of(tokenizer)
         self.takes_system = self._takes_system()
-        self._specials = Specials(tokenizer)
+        self.tags = tags_of(tokenizer)
+        self._specials = Specials(tokenizer, self.tags)
         eos = tokenizer.eos_token_id
         eos_ids = (int(eos),) if isinstance(eos, int) else ()
         self._end = self._turn_end() or eos_ids
@@ -68,14 +70,18 @@ class HFTokenizer:
 
     def count(self, text: str) -> int:
         """Number of tokens of `text`, without special tokens added around it."""
-        return len(self._ids(text))
+        return len(self._ids(self.tags.in_prompt(text)))
 
     def render(self, messages: Sequence[Message]) -> str:
-        """The prompt's text, up to where the assistant's answer begins.
+        """The prompt's text as the model reads it, up to where the assistant's answer begins.
 
         Where the template has no system role, the system text opens the first user message. A
         thought that the template opens is closed.
         """
+        return self._rendered([(role, self._own(role, text)) for role, text in messages])
+
+    def _rendered(self, messages: Sequence[Message]) -> str:
+        """`render` of texts that have the model's own tags."""
         if not self.takes_system:
             messages = merge_system(messages)
         text, end = self._apply(messages), self._prompt_end
@@ -113,7 +119,7 @@ class HFTokenizer:
 
     def ids(self, text: str) -> Ids:
         """Ids of a text by itself; what it spells becomes no special token."""
-        return self._ids(self._specials.mark(text))
+        return self._ids(self._reply(text))
 
     def labels(self, labels: Sequence[str]) -> tuple[Ids, ...]:
         """Ids of each label by itself, none of which begins another. Raises ValueError."""
@@ -155,7 +161,7 @@ class HFTokenizer:
             return Conversation(self._ids(text), False)
         slotted = self._marked(slots)
         pieces = slotted.split(_SLOT)
-        said = [self._specials.mark(self.text(reply)) for reply in given]
+        said = [self._reply(self.text(reply)) for reply in given]
         filled = pieces[0] + "".join(a + b for a, b in zip(said, pieces[1:]))
         kept = len(pieces) == len(given) + 1 and filled == text
         joined = self._join(pieces, given) if kept else None
@@ -171,11 +177,10 @@ class HFTokenizer:
         """The text of a reply's ids, without the end token; other special tokens are spelled."""
         if ids and ids[-1] in self.stops:
             ids = ids[:-1]
-        return str(
-            self._tokenizer.decode(
-                list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
-            )
+        decoded = self._tokenizer.decode(
+            list(ids), skip_special_tokens=False, clean_up_tokenization_spaces=False
         )
+        return self.tags.in_reply(str(decoded))
 
     def _join(self, pieces: Sequence[str], replies: Sequence[Ids]) -> Ids | None:
         """The template's pieces around the replies' ids; None if a reply's own end token is not
@@ -189,7 +194,17 @@ class HFTokenizer:
         return tuple(ids)
 
     def _marked(self, messages: Sequence[Message]) -> str:
-        return self.render([(role, self._specials.mark(text)) for role, text in messages])
+        return self._rendered(
+            [(role, self._specials.mark(self._own(role, text))) for role, text in messages]
+        )
+
+    def _own(self, role: str, text: str) -> str:
+        """A message with the model's own tags."""
+        return self.tags.in_reply(text) if role == "assistant" else self.tags.in_prompt(text)
+
+    def _reply(self, text: str) -> str:
+        """A reply, or a part of one, with the model's own tags, marked."""
+        return self._specials.mark(self.tags.in_reply(text))
 
     def _label_ids(self, text: str, prompt: tuple[int, ...], label: str) -> tuple[int, ...]:
         """Ids of `label` after `text`; of the label alone if the two would melt together.
@@ -197,7 +212,7 @@ class HFTokenizer:
         Templates end the prompt in a newline or a special token, so melting is rare. Where it
         happens, the label's own ids are the only ones that leave the prompt's ids alone.
         """
-        joined = self._ids(text + self._specials.mark(label))
+        joined = self._ids(text + self._reply(label))
         if joined[: len(prompt)] == prompt and len(joined) > len(prompt):
             return joined[len(prompt) :]
         return self.ids(label)
@@ -322,12 +337,13 @@ class Specials:
     models that think have these as ordinary tokens).
     """
 
-    def __init__(self, tokenizer: transformers.PreTrainedTokenizerBase) -> None:
+    def __init__(self, tokenizer: transformers.PreTrainedTokenizerBase, tags: Tags) -> None:
+        """tags: those between which the model thinks."""
         self._tokenizer = tokenizer
         added = tokenizer.added_tokens_decoder.items()
         self._id_of = {token.content: index for index, token in added if token.special}
         longest_first = sorted(self._id_of, key=len, reverse=True)
-        marked = [text for text in longest_first if text not in (OPEN, CLOSE)]
+        marked = [text for text in longest_first if text not in (tags.opening, tags.closing)]
         self._spelled = [*marked, _OPEN]
         self._find = re.compile("|".join(map(re.escape, longest_first)) or r"(?!)")
         self._find_all = re.compile("|".join(map(re.escape, self._spelled)))

@@ -57,6 +57,8 @@ class Row:
     ends: frozenset[int]
     text: Callable[[Ids], str]
     constraint: Constraint | None
+    reach: int
+    """The most tokens of a stop string as the model writes it; 0 where there is none."""
     path: list[int] = field(default_factory=list)
     """Slots of the tokens whose keys and values are in the pool."""
     reply: list[int] = field(default_factory=list)
@@ -97,9 +99,8 @@ class Row:
         return reply_of(self.prompt, reply, log_probs, self.ends, self.text, finish)
 
     def _stopped(self) -> bool:
-        """Whether a stop string is complete: no token is without a byte, so it is in as many."""
+        """Whether a stop string is complete."""
         if not self.request.stop:
             return False
-        longest = max(len(stop.encode()) for stop in self.request.stop)
-        tail = self.text(tuple(self.reply[-longest - 1 :]))
+        tail = self.text(tuple(self.reply[-self.reach - 1 :]))
         return any(stop in tail for stop in self.request.stop)

@@ -121,9 +121,12 @@ class Decoder:
             self._prompts[request.messages] = self._tokenizer.converse(request.messages).ids
         prompt = self._tokenizer.go_on(self._prompts[request.messages], request.prefix)
         room = room_for(len(prompt), request.max_tokens, self._network.longest)
+        own = map(self._tokenizer.tags.in_reply, request.stop)
+        reach = max((len(stop.encode()) for stop in own), default=0)  # no token is without a byte
         return Row(
-            index, request, prompt, room, self.ends, self._tokenizer.text, self._constraint(request)
-        )
+            index, request, prompt, room, self.ends, self._tokenizer.text,
+            self._constraint(request), reach,
+        )  # fmt: skip
 
     def _constraint(self, request: Request) -> Constraint | None:
         if request.schema is not None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gamedsl.call_syntax import CallSyntax
     from gamedsl.policies.chat import Conversation
+    from gamedsl.thought_syntax import Tags
 
 Ids = tuple[int, ...]
 Turn = tuple[Role, str | Ids]
@@ -262,6 +263,11 @@ class Tokenizer(TokenCounter, Protocol):
     @property
     def ends_in_thought(self) -> bool:
         """Whether prompts end in a thought, empty or opened; one that is begun takes its place."""
+        ...
+
+    @property
+    def tags(self) -> Tags:
+        """The tags between which the model thinks; texts have those of games in their place."""
         ...
 
     @property

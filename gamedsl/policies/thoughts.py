@@ -1,4 +1,4 @@
-"""Thoughts of chat templates: what a prompt ends in, and the forms of thoughts that are refused.
+"""Thoughts of chat templates: their tags, what a prompt ends in, and the forms that are refused.
 
 Models that think write a thought between tags before each answer. Their templates end a prompt in
 one of three ways: in an opened thought (DeepSeek-R1), in one that is closed (Qwen3 where it is not
@@ -15,7 +15,7 @@ import transformers
 
 from gamedsl.policies.base import Notify
 from gamedsl.policies.errors import ModelError
-from gamedsl.thought_syntax import CLOSE, OPEN
+from gamedsl.thought_syntax import CLOSE, OPEN, Tags
 
 _NAME = r"(?:\w+:)?(?:\w*think\w*|thought|thoughts|reasoning)"
 _OPENING = rf"(?:<{_NAME}>|\[[A-Z_]*THINK[A-Z_]*\])"
@@ -25,6 +25,7 @@ _CLOSED = re.compile(rf"(?:{_OPENING}\s*)?{_CLOSING}\s*\Z")
 _CONTROL = re.compile(r"(?i:<\|\w*(?:think|thought|reason)\w*\|>)")
 _OTHER = re.compile(f"{_OPENING}|{_CONTROL.pattern}")
 _TAGS = re.compile(f"{_OPENING}|{_CLOSING}")
+_OTHER_OR_CLOSING = re.compile(f"{_OTHER.pattern}|{_CLOSING}")
 _PROBE = "\U000f0002"
 
 
@@ -47,7 +48,7 @@ def prompt_end(silent: str, thinking: str) -> PromptEnd:
     asked not to think, and to think; most templates know no such switch."""
     opened = _OPENED.search(silent)
     if opened is not None:
-        closing = f"{opened[1][0]}/{opened[1][1:]}"
+        closing = _closing(opened[1])
         if "\n" in opened[2]:  # such models write a thought on lines of its own
             closing = f"\n{closing}\n\n"
         return PromptEnd(opened[0], closing, opened[0] + closing)
@@ -58,12 +59,32 @@ def prompt_end(silent: str, thinking: str) -> PromptEnd:
     return PromptEnd(thought=silent.removeprefix(thinking) if same else "")
 
 
+def tags_of(tokenizer: transformers.PreTrainedTokenizerBase) -> Tags:
+    """Returns the tags between which a model thinks: those of games, unless its chat template has
+    another pair, and neither the template nor the added tokens have any tag beside it.
+
+    The template has to name one of the two: a tokenizer may keep a token for a tag that the model
+    never learned.
+    """
+    template = set(_OTHER_OR_CLOSING.findall(str(tokenizer.chat_template)))
+    added = (token.content for token in tokenizer.added_tokens_decoder.values())
+    known = template.union(*map(_OTHER_OR_CLOSING.findall, added))
+    opening = next((tag for tag in known if re.fullmatch(_OPENING, tag)), OPEN)
+    closing = _closing(opening)
+    return Tags(opening, closing) if template and known == {opening, closing} else Tags()
+
+
+def _closing(opening: str) -> str:
+    """Returns the tag that closes a thought."""
+    return f"{opening[0]}/{opening[1:]}"
+
+
 def check_thoughts(
     name: str, tokenizer: transformers.PreTrainedTokenizerBase, notify: Notify
 ) -> None:
     """Raises ModelError for a template whose prompts end in a thought that cannot be closed, or
     before the tokens that its replies begin with, such as the channels of gpt-oss. Says so where a
-    model has other tags of thoughts than games have."""
+    model has other tags of thoughts than games have, and `tags_of` does not know them as a pair."""
     asked = {"role": "user", "content": "u"}
     said = {"role": "assistant", "content": _PROBE}
     try:
@@ -99,7 +120,7 @@ def check_thoughts(
     texts = (str(tokenizer.chat_template), *(token.content for token in added))
     tags = (found[0] for text in texts for found in _OTHER.finditer(text))
     other = next((tag for tag in tags if tag != OPEN), None)
-    if other is not None:
+    if other is not None and tags_of(tokenizer).opening == OPEN:
         notify(
             f"{name} has thoughts of its own form, with `{other}`: those that a game asks for are"
             f" written between {OPEN} and {CLOSE} instead, and its own count as part of a reply"

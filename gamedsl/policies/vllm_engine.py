@@ -193,7 +193,7 @@ class VllmEngine:
             temperature=request.temperature,
             max_tokens=room,
             seed=request.seed & (2**63 - 1),
-            stop=list(request.stop),
+            stop=list(map(self._tokenizer.tags.in_reply, request.stop)),
             stop_token_ids=sorted(self._ends),
             logprobs=0,
             detokenize=bool(request.stop),

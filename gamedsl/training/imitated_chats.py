@@ -185,8 +185,9 @@ class ChatDataset:
         the model does not read all of it, and jinja2.TemplateError where its template refuses
         it."""
         longest = self.policy.longest_of(adapter)
-        count = self.policy.tokenizer_of(adapter).count
-        size = sum(count(text) for _, text in messages)
+        tokenizer = self.policy.tokenizer_of(adapter)
+        messages = [(role, tokenizer.tags.in_games(text)) for role, text in messages]
+        size = sum(tokenizer.count(text) for _, text in messages)
         if size > longest:
             raise TooLong(size, longest)
         self.games += 1

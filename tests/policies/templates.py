@@ -3,10 +3,11 @@
 `CHATML` writes a system text of its own where there is none (SmolLM2), `THINKING` strips the
 thoughts of turns before the last question and opens an empty thought where none is wanted (Qwen3),
 `OPENED` strips them too and ends each prompt in an opened thought (DeepSeek-R1), `BRACKETS` does so
-with other tags (Magistral's), `CHANNELS` has replies in a channel (gpt-oss),
-`HEADERS` begins with a token of its own and trims texts (Llama 3), `TURNS` ends a turn with a token
-that is not `eos` and has no system text (Gemma). `CALLING` lists tools and has calls in tags
-(Qwen), `BARE_CALLS` has calls with `parameters` and without tags (Llama 3.1).
+with other tags (Magistral's), `SEED` has tags of its own too and opens no thought (Seed-OSS),
+`CHANNELS` has replies in a channel (gpt-oss), `HEADERS` begins with a token of its own and trims
+texts (Llama 3), `TURNS` ends a turn with a token that is not `eos` and has no system text (Gemma).
+`CALLING` lists tools and has calls in tags (Qwen), `BARE_CALLS` has calls with `parameters` and
+without tags (Llama 3.1).
 """
 
 from __future__ import annotations
@@ -44,6 +45,9 @@ OPENED = (
     "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n{% endif %}"
 )
 BRACKETS = OPENED.replace("</think>", "[/THINK]").replace("<think>\n", "[THINK]")
+SEED = "{% set begin, end = '<seed:think>', '</seed:think>' %}" + (
+    OPENED.replace("<think>\n", "").replace("'</think>'", "end")
+)
 CHANNELS = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}"
     "{% if m['role'] == 'assistant' %}<|channel|>final{% endif %}"

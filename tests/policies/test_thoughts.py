@@ -19,13 +19,13 @@ from gamedsl.policies.generation import TokenRow
 from gamedsl.policies.hf import HFPolicy
 from gamedsl.policies.thoughts import PromptEnd, prompt_end
 from gamedsl.runtime import Decision
-from gamedsl.thought_syntax import CLOSE
 from tests.policies.templates import (
     BRACKETS,
     CHANNELS,
     CHATML,
     EMPTY_THOUGHT,
     OPENED,
+    SEED,
     THINKING,
     tokenizer,
 )
@@ -77,7 +77,8 @@ def test_prompts_end_after_the_thought(template: str, end: str) -> None:
 def test_a_begun_thought_is_opened_once(template: str) -> None:
     chat = tokenizer(template)
     begun = chat.encode(replace(QUERY, prefix=chat.ids("<think>\n"))).prompt
-    assert read(chat, begun).endswith("Play.<|im_end|>\n<|im_start|>assistant\n<think>\n")
+    own = chat.tags.opening
+    assert read(chat, begun).endswith(f"Play.<|im_end|>\n<|im_start|>assistant\n{own}\n")
 
 
 @pytest.mark.parametrize(
@@ -150,25 +151,33 @@ def asked_in(folder: Path) -> Decision:
     return gamedsl.load(write(folder, GAME)).env().reset(seed=0).decisions[0]
 
 
-@pytest.mark.parametrize("template", [OPENED, EMPTY_THOUGHT, BRACKETS],
-                         ids=["opened", "empty", "brackets"])  # fmt: skip
-def test_thoughts_go_on_in_the_opened_tag(template: str, tmp_path: Path) -> None:
+OWN = {OPENED: "<think>", EMPTY_THOUGHT: "<think>", BRACKETS: "[THINK]", SEED: "<seed:think>"}
+"""The tag that opens a thought, in the model's own form."""
+
+
+@pytest.mark.parametrize(
+    ("template", "tag"), OWN.items(), ids=["opened", "empty", "brackets", "seed"]
+)
+def test_thoughts_go_on_in_the_opened_tag(template: str, tag: str, tmp_path: Path) -> None:
+    """In the model's own tags, which are `<think>` in the text of the reply."""
     policy = HFPolicy(str(folder_of(template, tmp_path)))
     decision = asked_in(tmp_path)
     (reply,) = replies(policy, [Asked(decision, "shared", 1)], 1)
     assert reply.written is not None
     assert reply.choice is not None
     prompt = read(policy.tokenizer, reply.written.prompt_ids)
-    assert prompt.endswith("<|im_start|>assistant\n<think>\n")
+    assert prompt.endswith(f"<|im_start|>assistant\n{tag}\n")
     scored = read(policy.tokenizer, policy.encode(reply.choice.query).prompt)
     drawn = policy.tokenizer.text(reply.written.reply_ids)
-    assert scored == f"{prompt}{drawn}\n{CLOSE}\n"
+    assert scored == f"{prompt}{drawn}\n{tag[0]}/{tag[1:]}\n"
     assert reply.text.startswith(f"<think>\n{drawn}")
 
 
-@pytest.mark.parametrize(("template", "own"), [(OPENED, True), (EMPTY_THOUGHT, True),
-                                               (BRACKETS, True), (CHATML, False)],
-                         ids=["opened", "empty", "brackets", "chatml"])  # fmt: skip
+@pytest.mark.parametrize(
+    ("template", "own"),
+    [(OPENED, True), (EMPTY_THOUGHT, True), (BRACKETS, True), (SEED, False), (CHATML, False)],
+    ids=["opened", "empty", "brackets", "seed", "chatml"],
+)
 def test_free_thoughts_go_on_in_the_opened_tag(template: str, own: bool, tmp_path: Path) -> None:
     """The text of the reply has the tag, its tokens do not; a label in an unclosed thought is no
     answer."""
@@ -177,7 +186,7 @@ def test_free_thoughts_go_on_in_the_opened_tag(template: str, own: bool, tmp_pat
     (reply,) = replies(policy, [Asked(decision, "shared", 1)], 1, free=True)
     assert reply.written is not None
     prompt = read(policy.tokenizer, reply.written.prompt_ids)
-    assert prompt.endswith("<|im_start|>assistant\n" + "<think>\n" * own)
+    assert prompt.endswith("<|im_start|>assistant\n" + f"{OWN.get(template)}\n" * own)
     drawn = policy.tokenizer.text(reply.written.reply_ids)
     assert reply.text == "<think>\n" * own + drawn
 
@@ -203,11 +212,38 @@ def test_opened_thoughts_of_unknown_form_are_refused(tmp_path: Path) -> None:
     models.load(str(folder_of(closed, tmp_path / "closed")))
 
 
+HALF = CHATML + "{# [THINK] #}"
+TWO = CHATML + "{# <thought></thought> <reasoning></reasoning> #}"
+BESIDE = OPENED + "{# <thought></thought> #}"
+CONTROL = CHATML + "{# <|START_THINKING|> #}"
+
+
 @pytest.mark.parametrize(
-    ("template", "tag"), [(BRACKETS, "[THINK]"), (OPENED, ""), (EMPTY_THOUGHT, ""), (CHATML, "")]
+    ("template", "special", "opening", "told"),
+    [
+        (BRACKETS, (), "[THINK]", ()),
+        (BRACKETS, ("[THINK]", "[/THINK]"), "[THINK]", ()),
+        (HALF, ("[/THINK]",), "[THINK]", ()),
+        (SEED, (), "<seed:think>", ()),
+        (OPENED, (), "<think>", ()),
+        (EMPTY_THOUGHT, (), "<think>", ()),
+        (CHATML, (), "<think>", ()),
+        (CHATML, ("[THINK]", "[/THINK]"), "<think>", ("[THINK]",)),
+        (HALF, (), "<think>", ("[THINK]",)),
+        (TWO, (), "<think>", ("<thought>",)),
+        (BESIDE, (), "<think>", ("<thought>",)),
+        (BRACKETS, ("<think>",), "<think>", ("[THINK]",)),
+        (CONTROL, (), "<think>", ("<|START_THINKING|>",)),
+        (BRACKETS + CONTROL.removeprefix(CHATML), (), "<think>", ("[THINK]",)),
+    ],
 )
-def test_other_tags_are_told(template: str, tag: str, tmp_path: Path) -> None:
+def test_a_pair_of_tags_is_known_or_told(
+    template: str, special: tuple[str, ...], opening: str, told: tuple[str, ...], tmp_path: Path
+) -> None:
+    """A pair is the model's own where the template names it, and no other tag leaves a doubt."""
     lines: list[str] = []
-    models.load(str(folder_of(template, tmp_path)), notify=lines.append)
-    told = [line for line in lines if "thoughts of its own form" in line]
-    assert [f"`{tag}`" in line for line in told] == ([True] if tag else [])
+    loaded = models.load(str(folder_of(template, tmp_path, special=special)), notify=lines.append)
+    tags = HFTokenizer(loaded.tokenizer).tags
+    assert (tags.opening, tags.closing) == (opening, f"{opening[0]}/{opening[1:]}")
+    found = [line for line in lines if "thoughts of its own form" in line]
+    assert [line.partition("`")[2].partition("`")[0] for line in found] == list(told)
