@@ -13,6 +13,7 @@ import torch
 
 import gamedsl
 from gamedsl.diagnostics import Problems
+from gamedsl.policies import random_models
 from gamedsl.policies.base import Query
 from gamedsl.policies.generation import Generated, TokenRow, Writing
 from gamedsl.recipe.resolve import override, resolve
@@ -30,6 +31,7 @@ from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions
 from gamedsl.training.trajectories import Sample
 from tests.evaluate.small import PENNIES
+from tests.policies.templates import BRACKETS, CHATML, SEED
 from tests.train.in_words import learn, opened, recipe_of, run_of, steps_of
 from tests.writing import write
 
@@ -61,25 +63,42 @@ def test_thoughts_and_actions_are_learned(compiled: Callable[[str], Game], tmp_p
     assert max(step["sampler_gap"] for step in steps) < 1e-3
 
 
-def test_only_sampled_thought_tokens_are_trained(compiled: Callable[[str], Game]) -> None:
-    """The tags that were put around a thought, and all of the answer, are no trained tokens."""
+@pytest.mark.parametrize(
+    ("template", "special", "tag"),
+    [(CHATML, False, OPEN), (BRACKETS, False, "[THINK]"), (BRACKETS, True, "[THINK]"),
+     (SEED, False, "<seed:think>")],
+    ids=["think", "brackets", "special brackets", "seed"],
+)  # fmt: skip
+def test_only_sampled_thought_tokens_are_trained(
+    compiled: Callable[[str], Game], monkeypatch: pytest.MonkeyPatch, template: str, special: bool,
+    tag: str,
+) -> None:  # fmt: skip
+    """The tags that were put around a thought, and all of the answer, are no trained tokens. Tokens
+    have the model's own tags, and texts those of games."""
+    tokenizer = random_models._tiny_tokenizer()
+    tokenizer.add_tokens([tag, f"{tag[0]}/{tag[1:]}"] if special else [], special_tokens=True)
+    tokenizer.chat_template = template
+    monkeypatch.setattr(random_models, "_tiny_tokenizer", lambda: tokenizer)
     game = compiled(PICK)
     recipe = recipe_of(game)
     policy = opened(game, recipe)
     said, queries = said_in(game, recipe, policy)
     worth = [Advantage(n, one, 1, 1.0) for n, one in enumerate(said)]
     lesson = TokenBatch(worth, queries, 1.0)
-    opening = policy.tokenizer.ids(f"{OPEN}\n")
+    opening, closing = (
+        tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+        for text in (f"{tag}\n", f"\n{tag[0]}/{tag[1:]}\n")
+    )
     for row, one in zip(lesson.rows, said, strict=True):
         assert one.written is not None
+        assert one.written.text.startswith(f"{OPEN}\n")
+        assert one.written.text.endswith(f"\n{CLOSE}\n")
         assert tuple(row.ids[at] for at in row.positions) == one.written.reply_ids
         assert row.positions[-1] == len(row.ids) - 1
         assert row.ids[: row.positions[0]][-len(opening) :] == opening
         thought = one.written.reply_ids
         thought = thought[:-1] if one.written.finish == "stop" else thought
-        assert queries[one.scored[0]].prefix == opening + thought + policy.tokenizer.ids(
-            f"\n{CLOSE}\n"
-        )
+        assert queries[one.scored[0]].prefix == opening + thought + closing
     drawn = sum(len(one.written.reply_ids) for one in said)
     assert torch.cat(lesson.shares).tolist() == pytest.approx([1 / drawn] * drawn)
 

@@ -25,7 +25,15 @@ from gamedsl.training.rollout import play
 from gamedsl.training.seats import SeatAssignment
 from gamedsl.training.sessions import Sessions
 from gamedsl.training.trajectories import Batch, Trajectory
-from tests.policies.templates import CHATML, EMPTY_THOUGHT, HEADERS, OPENED, THINKING
+from tests.policies.templates import (
+    BRACKETS,
+    CHATML,
+    EMPTY_THOUGHT,
+    HEADERS,
+    OPENED,
+    SEED,
+    THINKING,
+)
 from tests.train.in_words import opened, recipe_of
 
 TALK = """
@@ -45,8 +53,9 @@ train: {adapters: per_role}
 """
 
 
-@pytest.fixture(params=[CHATML, THINKING, EMPTY_THOUGHT, OPENED, HEADERS],
-                ids=["chatml", "thinking", "empty-thought", "opened", "headers"])  # fmt: skip
+@pytest.fixture(params=[CHATML, THINKING, EMPTY_THOUGHT, OPENED, HEADERS, BRACKETS, SEED],
+                ids=["chatml", "thinking", "empty-thought", "opened", "headers", "brackets",
+                     "seed"])  # fmt: skip
 def template(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """`tiny` has this chat template, and the special tokens that it needs."""
     plain = random_models._tiny_tokenizer
@@ -55,6 +64,8 @@ def template(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
         tokenizer = plain()
         if request.param == HEADERS:
             tokenizer.add_tokens(["<|begin|>", "<|head|>", "<|body|>"], special_tokens=True)
+        if request.param == BRACKETS:
+            tokenizer.add_tokens(["[THINK]", "[/THINK]"], special_tokens=True)
         tokenizer.chat_template = request.param
         return tokenizer
 
@@ -108,15 +119,11 @@ def trained_of(
     the text of all that is not trained beside it."""
     own = [one for one in trial.samples if one.seat == seat]
     rows = TokenBatch([Advantage(0, one, 1, 1.0) for one in own], batch.queries, 1.0).rows
-    decode = policy.tokenizer._tokenizer.decode
-    replies = [
-        decode(row.ids[start:stop]).removesuffix("<|im_end|>")
-        for row in rows
-        for start, stop in row.trained
-    ]
+    decode = policy.tokenizer.text
+    replies = [decode(row.ids[start:stop]) for row in rows for start, stop in row.trained]
     trained = [set(row.positions) for row in rows]
     rest = [
-        decode([token for at, token in enumerate(row.ids) if at not in known])
+        decode(tuple(token for at, token in enumerate(row.ids) if at not in known))
         for row, known in zip(rows, trained, strict=True)
     ]
     return replies, "".join(rest)

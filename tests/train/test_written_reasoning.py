@@ -24,7 +24,15 @@ from gamedsl.training.seats import assign_seats, budget_of
 from gamedsl.training.sessions import Sessions
 from gamedsl.training.trajectories import transcripts
 from tests.evaluate.serving import Body, Reply, options_in, serving
-from tests.policies.templates import BARE_CALLS, CALLING, CHATML, EMPTY_THOUGHT, OPENED
+from tests.policies.templates import (
+    BARE_CALLS,
+    BRACKETS,
+    CALLING,
+    CHATML,
+    EMPTY_THOUGHT,
+    OPENED,
+    SEED,
+)
 from tests.train import in_words
 
 THINK = """
@@ -118,6 +126,48 @@ def test_opened_tags_are_not_learned(
             assert text(row.ids[start:stop]).startswith(f"{own}it is ")
             tag = "<think>\n" if opens else ""
             assert text(row.ids[:start]).endswith(f"<|im_start|>assistant\n{tag}")
+
+
+@pytest.mark.parametrize(
+    ("template", "tag"), [(BRACKETS, "[THINK]"), (SEED, "<seed:think>")], ids=["brackets", "seed"]
+)
+@pytest.mark.parametrize("free", [False, True])
+def test_thoughts_are_learned_in_the_own_tags(
+    free: bool, template: str, tag: str, compiled: Callable[[str], Game], tmp_path, monkeypatch
+) -> None:
+    """Transcripts have the tags of games, whoever wrote them; chats may have either."""
+    tokenizer = random_models._tiny_tokenizer()
+    own = [tag, f"{tag[0]}/{tag[1:]}"]
+    tokenizer.add_tokens(own, special_tokens=True)
+    tokenizer.chat_template = template
+    monkeypatch.setattr(random_models, "_tiny_tokenizer", lambda: tokenizer)
+    game, settings = compiled(THINK), {"replies": "free"} if free else {}
+    opening, closing = tokenizer.convert_tokens_to_ids(own)
+    for chat in chats(game, f"file:{recorded(game, tmp_path / 'games.jsonl')}", **settings).chats:
+        (row,) = chat.rows
+        ((start, stop),) = row.trained
+        learned = tokenizer.decode(row.ids[start:stop])
+        begun = "" if template == BRACKETS or not free else f"{tag}\n"
+        assert learned.startswith(f"{begun}it is ")
+        assert learned.endswith("</answer><|im_end|>" if free else f"\n{own[1]}")
+        prompt = tokenizer.decode(row.ids[:start])
+        assert prompt.endswith("assistant\n" if begun else f"assistant\n{tag}\n")
+        assert f"think between {own[0]} and {own[1]}, in at most 12 tokens" in prompt
+        assert row.ids[start:stop].count(closing) == 1
+        assert [query.prefix.count(opening) for query, _ in chat.taken] == ([] if free else [1])
+    said = {"content": "3", "reasoning_content": "it is h"}
+    forms = [said, {"content": "<think>\nit is h\n</think>\n3"},
+             {"content": f"{own[0]}\nit is h\n{own[1]}\n3"}]  # fmt: skip
+    found = set()
+    for form in forms:
+        talk = [{"role": "user", "content": "1 + 2?"}, {"role": "assistant", **form}]
+        file = tmp_path / "chats.jsonl"
+        file.write_text(json.dumps({"messages": talk}) + "\n", encoding="utf-8")
+        ((row,),) = (chat.rows for chat in chats(game, f"file:{file}", **settings).chats)
+        found.add((row.ids, row.trained))
+    ((ids, ((start, stop),)),) = found
+    assert tokenizer.decode(ids[start:stop]).endswith(f"it is h\n{own[1]}\n3<|im_end|>")
+    assert (ids.count(opening), ids.count(closing)) == (1, 1)
 
 
 SAY = """
