@@ -7,7 +7,8 @@
 `step`: a closed step of Kuhn poker with 128 and 8,192 games as model FLOP utilisation, and against
 transformers with PEFT, one padded row for each label. `words`: tokens a second of replies against
 transformers' `generate`. `memory`: what torch allocates against what `--dry-run` says. `learn`:
-Kuhn poker from its start, against the floor of its steps.
+Kuhn poker by its own recipe: exploitability against that of uniform play, and against committed
+runs of the same recipe on processors.
 
 Models have random weights of well-known shapes, made on the device, over the bytes of `tiny`'s
 tokenizer: what a step costs does not depend on what the weights are. `check` and `learn` take the
@@ -16,6 +17,7 @@ embedded model. Without a GPU all of it runs on the CPU; `--small` takes sizes f
 
 from __future__ import annotations
 
+import json
 import platform
 import statistics
 import tempfile
@@ -61,6 +63,20 @@ SHAPES: dict[str, dict[str, int]] = {
            "num_attention_heads": 32, "num_key_value_heads": 8, "vocab_size": 151936},
 }  # fmt: skip
 """SmolLM2-135M, and Qwen3 of three sizes (with heads of hidden size / heads), as Llama models."""
+
+UNIFORM = 11 / 24
+"""The exploitability of uniform play in Kuhn poker."""
+
+COMMITTED = Path(__file__).parent / "results" / "methods"
+SMALL = {
+    "finetuning": "full", "adapters": "shared", "games": 4096, "steps": 4,
+    "start": {
+        "first": {"open": {"bet": 0.5}, "answer_2": {"call": 0.5}},
+        "second": {"reply": {"bet": 0.5}, "answer": {"call": 0.5}},
+    },
+}  # fmt: skip
+"""What `learn --small` changes in the recipe of Kuhn poker: all weights of `tiny` learn, from
+uniform play."""
 
 LINEAR = ("q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj")
 Found = dict[str, Any]
@@ -176,6 +192,7 @@ class Clock(Observer):
         self.records: list[Found] = []
 
     def start(self, record: Found) -> None:
+        self.opening = record
         self.last = time.perf_counter()
 
     def step(self, record: Found) -> None:
@@ -186,9 +203,9 @@ class Clock(Observer):
 
 
 def kuhn(model: str, **settings: Any) -> tuple[Clock, HFPolicy]:
-    """A run of Kuhn poker to its end, with one update for each step's games."""
+    """A run of Kuhn poker to its end, by its own recipe but for `settings`."""
     game = gamedsl.load("kuhn_poker")
-    given = {"model": model, "method": "grpo", "adapters": "shared", **settings}
+    given = {"model": model, **settings}
     recipe = resolve(game.ir, [override(*one) for one in given.items()], Problems())
     policy = open_policy(game, recipe, lambda _: None)
     clock = Clock()
@@ -208,7 +225,9 @@ def step(bench: Bench) -> Found:
             break
         here: Found = {}
         for games in (8, 16) if bench.small else (128, 8192):
-            clock, policy = kuhn(shape, games=games, steps=2 if bench.small else 6)
+            clock, policy = kuhn(
+                shape, method="grpo", adapters="shared", games=games, steps=2 if bench.small else 6
+            )
             queries = decisions(policy)
             work = scored(policy, queries, distinct_tokens(policy, queries), kept=True)
             size = policy.size
@@ -367,22 +386,30 @@ def allocated(bench: Bench, act: Callable[[], object]) -> int:
 
 
 def learn(bench: Bench) -> Found:
-    """Kuhn poker from its start: how far it comes, and its steps against their floor."""
-    model, steps = ("tiny", 4) if bench.small else ("smollm2-135m", 60)
-    clock, policy = kuhn(model, games=16 if bench.small else 512, steps=steps)
-    size, queries = policy.size, decisions(policy)
-    work = scored(policy, queries, distinct_tokens(policy, queries), kept=True)
-    rate = measured_rate(size.dtype, bench.device, max(size.hidden, 2048))
-    flop = size.step_flop(work.tokens, work.rows, kept_trunk=policy._network.is_cut)
+    """Kuhn poker by its own recipe: how far it comes from uniform play. Sixty steps take two to
+    four minutes of one core with SmolLM2-135M."""
+    model = "tiny" if bench.small else "smollm2-135m"
+    clock, _ = kuhn(model, **SMALL if bench.small else {})
+    known = [] if bench.small else committed()
+    first = clock.opening["exploitability"]
+    far = [record["exploitability"] for record in clock.records]
     seconds = statistics.median(clock.seconds[1:])
-    ratio = seconds / (flop / rate)
-    far = [record["exploitability"] for record in clock.records if "exploitability" in record]
+    others = ""
+    if known:
+        others = f", the same recipe on processors {min(known):.3f} to {max(known):.3f}"
     print(
-        f"{model}: {steps} steps in {sum(clock.seconds):.1f} s, exploitability {far[0]:.3f} to"
-        f" {far[-1]:.3f}; a step {seconds:.3f} s, {ratio:.1f} times its multiplications"
+        f"{model}: {len(far)} steps in {sum(clock.seconds):.1f} s, {seconds:.3f} s a step;"
+        f" exploitability {first:.3f} to {far[-1]:.3f}, uniform play {UNIFORM:.3f}{others}"
     )
-    return {"steps": steps, "seconds": sum(clock.seconds), "step": seconds, "floor_ratio": ratio,
-            "exploitability": far}  # fmt: skip
+    return {"steps": len(far), "seconds": sum(clock.seconds), "step": seconds, "start": first,
+            "exploitability": far, "uniform": UNIFORM, "known": known}  # fmt: skip
+
+
+def committed() -> list[float]:
+    """The exploitability after the last step of the committed runs of this recipe."""
+    paths = sorted(COMMITTED.glob("kuhn-adapters-per-role-*.json"))
+    runs = [json.loads(path.read_text(encoding="utf-8")) for path in paths]
+    return [run["steps"][-1]["exploitability"] for run in runs]
 
 
 PARTS: dict[str, Callable[[Bench], Found]] = {
