@@ -91,8 +91,8 @@ def test_part_prints_what_it_compares(
             assert 0.5 < found["toy"]["closed"]["ratio"] < 1.8
             assert 0.3 < found["toy"]["words"]["ratio"] < 1.3
         case "learn":
-            assert found["start"] == pytest.approx(found["uniform"], abs=0.002)
-            assert len(found["exploitability"]) == found["steps"] == 4
+            assert found["start"] == pytest.approx(found["uniform"], abs=0.01)
+            assert len(found["exploitability"]) == found["steps"] == 2
             assert found["exploitability"][-1] < 0.36
         case _:
             assert part == "words"
