@@ -360,8 +360,10 @@ def connected(address: str | None) -> Any:
         else:
             ray.init(address, log_to_driver=False, configure_logging=False)
     except Exception as error:  # of many kinds, by where the connection fails
+        both = ", with `RAY_AUTH_MODE=token` and one `RAY_AUTH_TOKEN` on both sides"
         raise ModelError(
             f"no Ray cluster answers at {address or 'this machine'}: {error}",
-            "start one with `ray start --head`, or write `ray` without an address",
+            f"start one with `ray start --head`{both if address else ''}, or write `ray` without an"
+            " address",
         ) from error
     return ray
