@@ -45,7 +45,7 @@ def known(decision: Decision, episode: Episode) -> str:
 
 
 def touched(decision: Decision, episode: Episode) -> str:
-    """As `known`, but it also plays the oldest card that the last hint touched, unless that surely
+    """Plays as `known`, and also the oldest card that the last hint touched, unless that surely
     never fits, and gives the hints alone whose oldest card fits now."""
     oldest, mine, cards, fates = facts(decision)
     plays = [f"play({i})" for i, what in enumerate(mine) if what == "sure"]

@@ -1,4 +1,4 @@
-"""How far sampler and trainer are apart in bfloat16, by what is computed in float32 all the same.
+"""Tells how far sampler and trainer are apart in bfloat16, by what is computed in float32 all the same.
 
     python benchmarks/stream.py --out benchmarks/results/stream.json
 
