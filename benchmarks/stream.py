@@ -1,4 +1,4 @@
-"""Tells how far sampler and trainer are apart in bfloat16, by what is computed in float32 all the same.
+"""Tells how far sampler and trainer are apart in bfloat16, by what stays in float32.
 
     python benchmarks/stream.py --out benchmarks/results/stream.json
 
