@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -37,13 +39,16 @@ def _free_ports(many: int) -> list[int]:
 
 @pytest.fixture
 def cluster() -> Iterator[tuple[str, dict[str, str]]]:
-    """The address of a cluster that asks for a token, and the environment of who has it."""
+    """The address of a cluster that asks for a token, and the environment of who has it. Its folder
+    is its own: where other tests start Ray, they would look for it in the usual one. The path is
+    short, as sockets need it."""
     port, client = _free_ports(2)
+    folder = tempfile.mkdtemp(prefix="ray")
     environment = os.environ | {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "of-this-test-" * 3}
     command = (
         sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--port",
         str(port), "--ray-client-server-port", str(client), "--include-dashboard", "false",
-        "--num-cpus", "3", "--min-worker-port", "0", "--max-worker-port", "0",
+        "--temp-dir", folder, "--num-cpus", "3", "--min-worker-port", "0", "--max-worker-port", "0",
     )  # fmt: skip
     head = subprocess.Popen(
         command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -59,6 +64,7 @@ def cluster() -> Iterator[tuple[str, dict[str, str]]]:
     finally:
         head.terminate()
         head.wait(60)
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _train(
