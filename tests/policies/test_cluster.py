@@ -103,7 +103,7 @@ def _workers(monkeypatch: pytest.MonkeyPatch, ray: LocalRay, **given: Any) -> Wo
     ],
     ids=lambda error: type(error).__name__,
 )
-def test_work_is_done_again_where_its_result_is_lost(
+def test_work_with_a_lost_result_is_done_again(
     error: Exception, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A machine is lost with a large result of a call that had ended."""
@@ -147,7 +147,7 @@ def test_a_gpu_is_left_to_the_trainer(
     assert len(ray.killed) == count + kept
 
 
-def test_what_a_worker_raises_itself_is_no_lost_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors_of_workers_are_no_lost_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another worker would raise the same."""
     error = local_ray.LostInTask(local_ray.ObjectLostError("all copies are lost"))
     workers = _workers(monkeypatch, LocalRay({"CPU": 3}, {3: error}))

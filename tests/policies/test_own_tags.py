@@ -225,7 +225,7 @@ def test_think_is_left_as_it_is(template: str) -> None:
 
 
 @OWN
-def test_a_begun_thought_takes_the_place_of_an_empty_one(template: str, special: bool) -> None:
+def test_begun_thoughts_replace_empty_ones(template: str, special: bool) -> None:
     chat, (opening, _) = chat_of(template, special), PAIRS[template]
     asked = Query((("user", "?"),), ("a",), "x")
     assert chat.ends_in_thought == (template == BRACKETS)

@@ -82,7 +82,7 @@ def _steps(folder: Path) -> list[dict[str, Any]]:
     return [one for one in records if one["event"] == "step"]
 
 
-def test_a_trainer_outside_joins_and_has_the_metrics_of_a_local_run(
+def test_joined_runs_equal_local_ones(
     tmp_path: Path, cluster: tuple[str, dict[str, str]]
 ) -> None:
     address, environment = cluster
