@@ -82,9 +82,7 @@ def _steps(folder: Path) -> list[dict[str, Any]]:
     return [one for one in records if one["event"] == "step"]
 
 
-def test_joined_runs_equal_local_ones(
-    tmp_path: Path, cluster: tuple[str, dict[str, str]]
-) -> None:
+def test_joined_runs_equal_local_ones(tmp_path: Path, cluster: tuple[str, dict[str, str]]) -> None:
     address, environment = cluster
     workers = ("--set", f"cluster={address}", "--set", "workers=2")
     joined = _train(tmp_path / "joined", environment, *workers)
